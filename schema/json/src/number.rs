@@ -1,0 +1,288 @@
+//! Exact decimal numbers: a coefficient of up to 38 digits and a power of ten.
+
+use alloc::string::String;
+use core::cmp::Ordering;
+
+use crate::ErrorKind;
+
+/// The most significant digits a number may have; what an `i128` always holds.
+pub const MAX_DIGITS: usize = 38;
+
+/// Exponents beyond this (in either direction) are refused; binary64 needs 324.
+const MAX_EXPONENT: i32 = 9999;
+
+/// Whether a number was written as an integer (`3`) or with a fraction or exponent
+/// (`3.0`, `3e0`). The two never compare equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NumberKind {
+    /// Written with digits alone.
+    Integer,
+    /// Written with a fraction or an exponent.
+    Decimal,
+}
+
+/// `(-1)^negative * coefficient * 10^exponent`, in lowest terms for decimals.
+///
+/// Integers have exponent 0. A decimal's coefficient has no trailing zero (zero itself
+/// is `0 * 10^0`). Negative zero is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Number {
+    kind: NumberKind,
+    negative: bool,
+    coefficient: u128,
+    exponent: i16,
+}
+
+impl Number {
+    /// An integer; `None` above 38 digits.
+    pub fn integer(value: i128) -> Option<Number> {
+        Number::new(NumberKind::Integer, value, 0)
+    }
+
+    /// `mantissa * 10^-scale` as a decimal; `None` above 38 digits.
+    pub fn decimal(mantissa: i128, scale: u16) -> Option<Number> {
+        Number::new(NumberKind::Decimal, mantissa, -i32::from(scale))
+    }
+
+    fn new(kind: NumberKind, mantissa: i128, exponent: i32) -> Option<Number> {
+        Number::normal(kind, mantissa < 0, mantissa.unsigned_abs(), exponent)
+    }
+
+    fn normal(kind: NumberKind, negative: bool, mut coefficient: u128, mut exponent: i32) -> Option<Number> {
+        if kind == NumberKind::Decimal {
+            while coefficient != 0 && coefficient.is_multiple_of(10) {
+                coefficient /= 10;
+                exponent += 1;
+            }
+        }
+        if coefficient == 0 {
+            exponent = 0;
+        }
+        if digits(coefficient) > MAX_DIGITS || exponent.abs() > MAX_EXPONENT {
+            return None;
+        }
+        Some(Number { kind, negative: negative && coefficient != 0, coefficient, exponent: exponent as i16 })
+    }
+
+    /// Reads a lexeme that already obeys JSON's number grammar (the reader checks it).
+    ///
+    /// Fails with [`ErrorKind::NumberTooLong`] or [`ErrorKind::ExponentTooLarge`].
+    pub fn from_lexeme(lexeme: &[u8]) -> Result<Number, ErrorKind> {
+        let (negative, rest) = match lexeme {
+            [b'-', rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let mut kind = NumberKind::Integer;
+        let mut coefficient: u128 = 0;
+        let mut significant = 0;
+        let mut exponent: i32 = 0;
+        // Zeros are held back until a later digit needs them, so that 1.000… is not too long.
+        let mut held: u32 = 0;
+        let mut index = 0;
+        let mut fraction = false;
+        while let Some(&byte) = rest.get(index) {
+            match byte {
+                b'0'..=b'9' => {
+                    exponent -= i32::from(fraction);
+                    if byte == b'0' {
+                        held += u32::from(coefficient != 0);
+                    } else {
+                        significant += held as usize + 1;
+                        if significant > MAX_DIGITS {
+                            return Err(ErrorKind::NumberTooLong);
+                        }
+                        coefficient = coefficient * 10u128.pow(held + 1) + u128::from(byte - b'0');
+                        held = 0;
+                    }
+                }
+                b'.' => {
+                    kind = NumberKind::Decimal;
+                    fraction = true;
+                }
+                _ => break,
+            }
+            index += 1;
+        }
+        if index < rest.len() {
+            kind = NumberKind::Decimal;
+            exponent = exponent.saturating_add(read_exponent(&rest[index + 1..])?);
+        }
+        if coefficient != 0 && held > 0 {
+            if kind == NumberKind::Integer {
+                if significant + held as usize > MAX_DIGITS {
+                    return Err(ErrorKind::NumberTooLong);
+                }
+                coefficient *= 10u128.pow(held);
+            } else {
+                exponent = exponent.saturating_add(held as i32);
+            }
+        }
+        Number::normal(kind, negative, coefficient, exponent).ok_or(ErrorKind::ExponentTooLarge)
+    }
+
+    /// Whether it was written as an integer.
+    pub fn kind(&self) -> NumberKind {
+        self.kind
+    }
+
+    /// The value as `i64`, if it is an integer that fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_i128().and_then(|value| i64::try_from(value).ok())
+    }
+
+    /// The value as `u64`, if it is an integer that fits.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_i128().and_then(|value| u64::try_from(value).ok())
+    }
+
+    /// The value as `i128`, if it is an integer.
+    pub fn as_i128(&self) -> Option<i128> {
+        (self.kind == NumberKind::Integer).then(|| self.signed())
+    }
+
+    /// `(mantissa, scale)` with value `mantissa * 10^-scale`; `None` where the plain form
+    /// has more than 38 digits.
+    pub fn parts(&self) -> Option<(i128, u16)> {
+        if self.exponent <= 0 {
+            return Some((self.signed(), -self.exponent as u16));
+        }
+        if digits(self.coefficient) + self.exponent as usize > MAX_DIGITS {
+            return None;
+        }
+        let mantissa = self.coefficient * 10u128.pow(self.exponent as u32);
+        Some((if self.negative { -(mantissa as i128) } else { mantissa as i128 }, 0))
+    }
+
+    fn signed(&self) -> i128 {
+        // At most 38 digits, so it fits an i128.
+        if self.negative { -(self.coefficient as i128) } else { self.coefficient as i128 }
+    }
+
+    /// Compares the values, whatever the kind: `3` and `3.0` are `Equal` here.
+    pub fn compare(&self, other: &Number) -> Ordering {
+        match (self.negative, other.negative) {
+            (true, false) => return Ordering::Less,
+            (false, true) => return Ordering::Greater,
+            _ => {}
+        }
+        let order = compare_magnitude(self, other);
+        if self.negative { order.reverse() } else { order }
+    }
+
+    /// Appends the canonical text: integers as digits; decimals in plain form with at
+    /// least one digit after the point where that takes at most 38 digits, and as
+    /// `d.ddde±n` beyond.
+    pub fn write(&self, out: &mut impl FnMut(u8)) {
+        let mut buffer = [0u8; 40];
+        let text = digits_of(self.coefficient, &mut buffer);
+        if self.negative {
+            out(b'-');
+        }
+        let exponent = i32::from(self.exponent);
+        let length = text.len() as i32;
+        if self.kind == NumberKind::Integer {
+            text.iter().for_each(|&digit| out(digit));
+        } else if exponent >= 0 && length + exponent <= MAX_DIGITS as i32 {
+            text.iter().for_each(|&digit| out(digit));
+            (0..exponent).for_each(|_| out(b'0'));
+            out(b'.');
+            out(b'0');
+        } else if exponent < 0 && -exponent <= MAX_DIGITS as i32 {
+            let point = length + exponent;
+            if point <= 0 {
+                out(b'0');
+                out(b'.');
+                (point..0).for_each(|_| out(b'0'));
+                text.iter().for_each(|&digit| out(digit));
+            } else {
+                text[..point as usize].iter().for_each(|&digit| out(digit));
+                out(b'.');
+                text[point as usize..].iter().for_each(|&digit| out(digit));
+            }
+        } else {
+            out(text[0]);
+            if length > 1 {
+                out(b'.');
+                text[1..].iter().for_each(|&digit| out(digit));
+            }
+            out(b'e');
+            let power = exponent + length - 1;
+            if power < 0 {
+                out(b'-');
+            }
+            let mut buffer = [0u8; 40];
+            digits_of(power.unsigned_abs().into(), &mut buffer).iter().for_each(|&digit| out(digit));
+        }
+    }
+
+    /// The canonical text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut |byte| text.push(char::from(byte)));
+        text
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    /// By value, then integers before decimals, so that it agrees with `Eq`.
+    fn cmp(&self, other: &Number) -> Ordering {
+        self.compare(other).then(self.kind.cmp(&other.kind))
+    }
+}
+
+fn compare_magnitude(a: &Number, b: &Number) -> Ordering {
+    if a.coefficient == 0 || b.coefficient == 0 {
+        return a.coefficient.cmp(&b.coefficient);
+    }
+    let (a_digits, b_digits) = (digits(a.coefficient) as i32, digits(b.coefficient) as i32);
+    let top = (a_digits + i32::from(a.exponent)).cmp(&(b_digits + i32::from(b.exponent)));
+    if top != Ordering::Equal {
+        return top;
+    }
+    // Equal leading place: pad the shorter coefficient to the longer one's digits.
+    let widen = |coefficient: u128, own: i32, other: i32| coefficient * 10u128.pow((other - own).max(0) as u32);
+    widen(a.coefficient, a_digits, b_digits).cmp(&widen(b.coefficient, b_digits, a_digits))
+}
+
+fn digits(value: u128) -> usize {
+    value.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+fn digits_of(mut value: u128, buffer: &mut [u8; 40]) -> &[u8] {
+    let mut start = buffer.len();
+    // Nineteen digits at a time: 128-bit division is slow.
+    loop {
+        let mut low = (value % 10_000_000_000_000_000_000) as u64;
+        value /= 10_000_000_000_000_000_000;
+        for _ in 0..19 {
+            start -= 1;
+            buffer[start] = b'0' + (low % 10) as u8;
+            low /= 10;
+            if value == 0 && low == 0 {
+                return &buffer[start..];
+            }
+        }
+    }
+}
+
+fn read_exponent(text: &[u8]) -> Result<i32, ErrorKind> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let mut value: i32 = 0;
+    for &byte in text {
+        value = value * 10 + i32::from(byte - b'0');
+        if value > 2 * MAX_EXPONENT {
+            return Err(ErrorKind::ExponentTooLarge);
+        }
+    }
+    Ok(if negative { -value } else { value })
+}

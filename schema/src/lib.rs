@@ -1,0 +1,1 @@
+//! The formats the parts agree on: IR graph, manifest, contract, types, digests.
