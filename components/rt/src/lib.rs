@@ -1,1 +1,4 @@
 //! Auto component: rt.
+#![no_std]
+
+pub mod kernels;

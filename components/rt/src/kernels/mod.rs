@@ -1,0 +1,10 @@
+//! The one implementation of every primitive of the expression language and of the
+//! guard's arithmetic.
+//!
+//! The evaluator of `auto-lang` calls these natively; the runtime inside an artifact
+//! calls the very same code in wasm, so the two cannot disagree. Nothing here allocates,
+//! formats, or panics; what is longer than its argument goes to a sink.
+
+pub mod novelty;
+pub mod number;
+pub mod text;

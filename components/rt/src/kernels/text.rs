@@ -1,0 +1,445 @@
+//! Text primitives over UTF-8. Lengths and positions are in code points; results that are
+//! part of the argument are slices of it, others go to a sink, byte by byte.
+
+/// A class of tokens that [`token`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// ASCII digits.
+    Digits,
+    /// Alphabetic code points.
+    Letters,
+    /// ASCII capitals.
+    Upper,
+    /// ASCII letters and digits.
+    Alnum,
+    /// `[A-Za-z0-9]+([-_][A-Za-z0-9]+)+` with at least one digit.
+    Id,
+}
+
+/// Every class with its name.
+pub const CLASSES: [(&str, Class); 5] = [
+    ("digits", Class::Digits),
+    ("letters", Class::Letters),
+    ("upper", Class::Upper),
+    ("alnum", Class::Alnum),
+    ("id", Class::Id),
+];
+
+/// The class of that name.
+pub fn class_named(name: &str) -> Option<Class> {
+    CLASSES.iter().find(|(own, _)| *own == name).map(|&(_, class)| class)
+}
+
+fn put(character: char, out: &mut impl FnMut(u8)) {
+    let mut buffer = [0u8; 4];
+    character.encode_utf8(&mut buffer).bytes().for_each(out);
+}
+
+fn put_lower(character: char, out: &mut impl FnMut(u8)) {
+    if character.is_ascii() {
+        out(character.to_ascii_lowercase() as u8);
+    } else {
+        character.to_lowercase().for_each(|mapped| put(mapped, out));
+    }
+}
+
+fn put_upper(character: char, out: &mut impl FnMut(u8)) {
+    if character.is_ascii() {
+        out(character.to_ascii_uppercase() as u8);
+    } else {
+        character.to_uppercase().for_each(|mapped| put(mapped, out));
+    }
+}
+
+/// Every code point by its lowercase mapping (of one code point at a time: no final
+/// sigma).
+pub fn lower(text: &str, out: &mut impl FnMut(u8)) {
+    text.chars().for_each(|character| put_lower(character, out));
+}
+
+/// Every code point by its uppercase mapping.
+pub fn upper(text: &str, out: &mut impl FnMut(u8)) {
+    text.chars().for_each(|character| put_upper(character, out));
+}
+
+/// Letters that begin a word in uppercase, other letters in lowercase. A word begins
+/// after anything that is neither alphabetic, an ASCII digit, nor an apostrophe.
+pub fn title(text: &str, out: &mut impl FnMut(u8)) {
+    let mut inside = false;
+    for character in text.chars() {
+        if inside {
+            put_lower(character, out);
+        } else {
+            put_upper(character, out);
+        }
+        inside = character.is_alphabetic() || character.is_ascii_digit() || (inside && character == '\'');
+    }
+}
+
+/// Without white space at the ends.
+pub fn trim(text: &str) -> &str {
+    text.trim()
+}
+
+/// Every run of white space as one space.
+pub fn collapse(text: &str, out: &mut impl FnMut(u8)) {
+    let mut inside = false;
+    for character in text.chars() {
+        let space = character.is_whitespace();
+        if !space {
+            put(character, out);
+        } else if !inside {
+            out(b' ');
+        }
+        inside = space;
+    }
+}
+
+/// Without code points of `set` at the ends.
+pub fn strip<'a>(text: &'a str, set: &str) -> &'a str {
+    text.trim_matches(|character| set.chars().any(|member| member == character))
+}
+
+/// Every occurrence of `from`, left to right, as `to`. Undefined for an empty `from`.
+pub fn replace(text: &str, from: &str, to: &str, out: &mut impl FnMut(u8)) -> Option<()> {
+    let mut first = true;
+    split(text, from, &mut |part| {
+        if !first {
+            to.bytes().for_each(&mut *out);
+        }
+        first = false;
+        part.bytes().for_each(&mut *out);
+    })
+}
+
+/// The parts between occurrences of `separator`, one more than there are occurrences.
+/// Undefined for an empty separator.
+pub fn split<'a>(text: &'a str, separator: &str, each: &mut impl FnMut(&'a str)) -> Option<()> {
+    if separator.is_empty() {
+        return None;
+    }
+    let mut rest = text;
+    while let Some(at) = find(rest.as_bytes(), separator.as_bytes()) {
+        each(rest.get(..at)?);
+        rest = rest.get(at + separator.len()..)?;
+    }
+    each(rest);
+    Some(())
+}
+
+/// The maximal runs of code points that are not white space.
+pub fn words<'a>(text: &'a str, each: &mut impl FnMut(&'a str)) {
+    runs(text, |character| !character.is_whitespace(), &mut |word| {
+        each(word);
+        true
+    });
+}
+
+/// The lines, without their `\n` or `\r\n`; a last empty line does not count.
+pub fn lines<'a>(text: &'a str, each: &mut impl FnMut(&'a str)) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let at = find(rest.as_bytes(), b"\n").unwrap_or(rest.len());
+        let line = rest.get(..at).unwrap_or_default();
+        each(if at < rest.len() { line.strip_suffix('\r').unwrap_or(line) } else { line });
+        rest = rest.get(at + 1..).unwrap_or_default();
+    }
+}
+
+/// How many code points.
+pub fn chars(text: &str) -> usize {
+    // Every byte but a continuation byte begins one.
+    text.bytes().filter(|byte| byte & 0xC0 != 0x80).count()
+}
+
+/// The code points from `from` up to, not including, `to` (the end if there is none);
+/// negative positions count from the end. Undefined where a position is outside the text
+/// or the two are out of order.
+pub fn substr(text: &str, from: i64, to: Option<i64>) -> Option<&str> {
+    let length = chars(text) as i64;
+    let (from, to) = range(length, from, to)?;
+    text.get(offset(text, from)..offset(text, to))
+}
+
+/// Resolves positions that may count from the end; `None` where they are outside
+/// `0..=length` or out of order. Lists are sliced by the same rule.
+pub fn range(length: i64, from: i64, to: Option<i64>) -> Option<(usize, usize)> {
+    let resolve = |at: i64| if at < 0 { at.checked_add(length) } else { Some(at) };
+    let (from, to) = (resolve(from)?, resolve(to.unwrap_or(length))?);
+    if from < 0 || from > to || to > length {
+        return None;
+    }
+    Some((usize::try_from(from).ok()?, usize::try_from(to).ok()?))
+}
+
+fn offset(text: &str, code_points: usize) -> usize {
+    text.char_indices().nth(code_points).map_or(text.len(), |(at, _)| at)
+}
+
+/// What precedes the first `separator`. Undefined where there is none or it is empty.
+pub fn before<'a>(text: &'a str, separator: &str) -> Option<&'a str> {
+    if separator.is_empty() {
+        return None;
+    }
+    text.get(..find(text.as_bytes(), separator.as_bytes())?)
+}
+
+/// What follows the first `separator`. Undefined where there is none or it is empty.
+pub fn after<'a>(text: &'a str, separator: &str) -> Option<&'a str> {
+    if separator.is_empty() {
+        return None;
+    }
+    text.get(find(text.as_bytes(), separator.as_bytes())? + separator.len()..)
+}
+
+/// What lies between the first `left` and the first `right` after it.
+pub fn between<'a>(text: &'a str, left: &str, right: &str) -> Option<&'a str> {
+    before(after(text, left)?, right)
+}
+
+/// Whether `part` occurs.
+pub fn contains(text: &str, part: &str) -> bool {
+    find(text.as_bytes(), part.as_bytes()).is_some()
+}
+
+/// Whether it begins with `part`.
+pub fn starts(text: &str, part: &str) -> bool {
+    text.as_bytes().starts_with(part.as_bytes())
+}
+
+/// Whether it ends with `part`.
+pub fn ends(text: &str, part: &str) -> bool {
+    text.as_bytes().ends_with(part.as_bytes())
+}
+
+/// The ASCII digits alone.
+pub fn digits(text: &str, out: &mut impl FnMut(u8)) {
+    text.bytes().filter(u8::is_ascii_digit).for_each(out);
+}
+
+/// The alphabetic code points alone.
+pub fn letters(text: &str, out: &mut impl FnMut(u8)) {
+    text.chars().filter(|character| character.is_alphabetic()).for_each(|character| put(character, out));
+}
+
+/// The `index`-th token of a class: from 0, or from -1 backwards from the end.
+pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
+    let mut skip = if index >= 0 {
+        index
+    } else {
+        let mut count: i64 = 0;
+        tokens(text, class, &mut |_| {
+            count += 1;
+            true
+        });
+        count.checked_add(index)?
+    };
+    if skip < 0 {
+        return None;
+    }
+    let mut found = None;
+    tokens(text, class, &mut |token| {
+        if skip == 0 {
+            found = Some(token);
+        }
+        skip -= 1;
+        skip >= 0
+    });
+    found
+}
+
+/// All tokens of a class in order, until `each` says to stop by `false`.
+pub fn tokens<'a>(text: &'a str, class: Class, each: &mut impl FnMut(&'a str) -> bool) {
+    match class {
+        Class::Digits => byte_runs(text, |byte| byte.is_ascii_digit(), each),
+        Class::Upper => byte_runs(text, |byte| byte.is_ascii_uppercase(), each),
+        Class::Alnum => byte_runs(text, |byte| byte.is_ascii_alphanumeric(), each),
+        Class::Letters => runs(text, char::is_alphabetic, each),
+        Class::Id => ids(text, each),
+    }
+}
+
+fn runs<'a>(text: &'a str, inside: impl Fn(char) -> bool, each: &mut impl FnMut(&'a str) -> bool) {
+    let mut start = None;
+    for (at, character) in text.char_indices() {
+        match (start, inside(character)) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                if !each(text.get(from..at).unwrap_or_default()) {
+                    return;
+                }
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = start {
+        each(text.get(from..).unwrap_or_default());
+    }
+}
+
+/// [`runs`] for classes within ASCII, which need no decoding.
+fn byte_runs<'a>(text: &'a str, inside: impl Fn(u8) -> bool, each: &mut impl FnMut(&'a str) -> bool) {
+    let mut start = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match (start, inside(byte)) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                if !each(text.get(from..at).unwrap_or_default()) {
+                    return;
+                }
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = start {
+        each(text.get(from..).unwrap_or_default());
+    }
+}
+
+fn ids<'a>(text: &'a str, each: &mut impl FnMut(&'a str) -> bool) {
+    let bytes = text.as_bytes();
+    let alnum = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        let (mut joints, mut digit) = (0, false);
+        while alnum(at) || (at > start && matches!(bytes.get(at), Some(b'-' | b'_')) && alnum(at + 1)) {
+            joints += usize::from(!alnum(at));
+            digit |= bytes.get(at).is_some_and(u8::is_ascii_digit);
+            at += 1;
+        }
+        if joints > 0 && digit && !each(text.get(start..at).unwrap_or_default()) {
+            return;
+        }
+        at += 1;
+    }
+}
+
+/// Where `part` first occurs, in bytes. An empty part occurs at 0.
+///
+/// Looks at eight positions at a time for the part's first two bytes, which is all the
+/// speed that the short constants of programs need.
+pub fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    let Some((&first, rest)) = part.split_first() else { return Some(0) };
+    let last = text.len().checked_sub(part.len())?;
+    let second = rest.first().copied();
+    let mut at = 0;
+    while at <= last {
+        // A word of candidates, and the word one byte on for the part's second byte.
+        if let (Some(here), Some(next)) = (word_at(text, at), word_at(text, at + 1)) {
+            let mut off = here ^ repeat(first);
+            if let Some(second) = second {
+                off |= next ^ repeat(second);
+            }
+            if !has_zero_byte(off) {
+                at += 8;
+                continue;
+            }
+        }
+        let end = (at + 8).min(last + 1);
+        while at < end {
+            if text.get(at..at + part.len()) == Some(part) {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+    None
+}
+
+fn word_at(text: &[u8], at: usize) -> Option<u64> {
+    text.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+fn repeat(byte: u8) -> u64 {
+    u64::from(byte) * 0x0101_0101_0101_0101
+}
+
+fn has_zero_byte(word: u64) -> bool {
+    word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::String;
+    use std::vec::Vec;
+    use std::{format, vec};
+
+    use super::*;
+
+    fn collect(run: impl FnOnce(&mut dyn FnMut(u8))) -> String {
+        let mut bytes = Vec::new();
+        run(&mut |byte| bytes.push(byte));
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn cases() {
+        assert_eq!(collect(|mut out| lower("ÀB İ", &mut out)), "àb i\u{307}");
+        assert_eq!(collect(|mut out| upper("straße", &mut out)), "STRASSE");
+        assert_eq!(collect(|mut out| title("it's o-k 3rd éCOLE", &mut out)), "It's O-K 3rd École");
+        assert_eq!(collect(|mut out| collapse(" a \t\u{2003}b\n", &mut out)), " a b ");
+        assert_eq!(strip("..a.b,", ".,"), "a.b");
+        assert_eq!(collect(|mut out| letters("a1é-b", &mut out)), "aéb");
+        assert_eq!(collect(|mut out| digits("a1é2", &mut out)), "12");
+    }
+
+    #[test]
+    fn parts() {
+        let mut all = vec![];
+        assert_eq!(split("a--b--", "--", &mut |part| all.push(part)), Some(()));
+        assert_eq!(all, ["a", "b", ""]);
+        assert_eq!(split("a", "", &mut |_| ()), None);
+        let mut all = vec![];
+        lines("a\r\n\nb\r", &mut |line| all.push(line));
+        assert_eq!(all, ["a", "", "b\r"]);
+        let mut all = vec![];
+        words("\u{a0}a  b\tc ", &mut |word| all.push(word));
+        assert_eq!(all, ["a", "b", "c"]);
+        let replaced = collect(|mut out| assert_eq!(replace("aaa", "aa", "b", &mut out), Some(())));
+        assert_eq!(replaced, "ba");
+        assert_eq!(between("[x] [y]", "[", "]"), Some("x"));
+        assert_eq!(between("x", "", "]"), None);
+    }
+
+    #[test]
+    fn positions() {
+        assert_eq!(substr("añb€", 1, Some(3)), Some("ñb"));
+        assert_eq!(substr("añb€", -1, None), Some("€"));
+        assert_eq!(substr("añb€", 0, Some(-1)), Some("añb"));
+        assert_eq!(substr("añb€", 4, None), Some(""));
+        assert_eq!(substr("añb€", 5, None), None);
+        assert_eq!(substr("añb€", 3, Some(2)), None);
+        assert_eq!(substr("a", i64::MIN, Some(i64::MAX)), None);
+    }
+
+    #[test]
+    fn tokens_by_class() {
+        let text = "Re: order ORD-2024-17 and x_y, a-1 -b2";
+        assert_eq!(token(text, Class::Id, 0), Some("ORD-2024-17"));
+        assert_eq!(token(text, Class::Id, -1), Some("a-1"));
+        assert_eq!(token(text, Class::Id, 2), None);
+        assert_eq!(token(text, Class::Digits, 1), Some("17"));
+        assert_eq!(token(text, Class::Upper, 1), Some("ORD"));
+        assert_eq!(token(text, Class::Letters, 0), Some("Re"));
+        assert_eq!(token(text, Class::Alnum, -1), Some("b2"));
+        assert_eq!(token(text, Class::Alnum, i64::MIN), None);
+    }
+
+    #[test]
+    fn find_agrees_with_core() {
+        let mut state = 1u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..20_000 {
+            let text: String = (0..next(40)).map(|_| ['a', 'b', 'é'][next(3) as usize]).collect();
+            let part: String = (0..next(4)).map(|_| ['a', 'b', 'é'][next(3) as usize]).collect();
+            assert_eq!(find(text.as_bytes(), part.as_bytes()), text.find(&part), "{}", format!("{text} {part}"));
+        }
+    }
+}
