@@ -1,0 +1,322 @@
+//! The contract: what a behaviour must do, and the type system of the compiler.
+//!
+//! A contract is written in TOML (feature `toml`, [`Contract::load`]), checked once, and
+//! from then on travels as a [`Value`]: [`Contract::to_value`] is the canonical form whose
+//! SHA-256 is the contract's id, and [`Contract::from_value`] reads it back as strictly as
+//! the file was read. Judging by a contract is the gate's work; only what a single
+//! property says about a single value is decided here.
+
+#[cfg(feature = "toml")]
+mod file;
+mod property;
+mod read;
+
+pub use property::{Pattern, Property};
+
+use core::fmt;
+
+use auto_json::{Record, Value};
+
+use crate::digest::Digest;
+use crate::types::Type;
+
+/// The one contract version there is.
+pub const CONTRACT_VERSION: u32 = 0;
+
+/// A contract that was read and found sound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contract {
+    /// The task whose traces it speaks of.
+    pub task: String,
+    /// Which part of a trace it speaks of.
+    pub scope: Scope,
+    /// The type of inputs.
+    pub input: Type,
+    /// The type of outputs.
+    pub output: Type,
+    /// Whether an artifact must carry a guard.
+    pub guard: GuardPolicy,
+    /// Named input and output pairs, in the order written.
+    pub examples: Vec<Example>,
+    /// Claims about every output, in the order written.
+    pub properties: Vec<Property>,
+    /// What the eval sets hold, in the order of files and lines.
+    pub cases: Vec<EvalCase>,
+    /// What the reference may cost.
+    pub budgets: Budgets,
+    /// What an artifact must reach.
+    pub acceptance: Acceptance,
+}
+
+/// Which part of a trace is compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole run: task input to task output.
+    Task,
+    /// Every span of that kind and name.
+    Span {
+        /// The kind of the spans.
+        kind: SpanKind,
+        /// Their name.
+        name: String,
+    },
+    /// The spans from one named span to another.
+    Region {
+        /// The name of the first span.
+        from: String,
+        /// The name of the last.
+        to: String,
+    },
+}
+
+/// The kinds of span that have an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SpanKind {
+    /// A call of a language model.
+    ModelCall,
+    /// A call of a tool.
+    ToolCall,
+    /// A read of the environment.
+    EnvRead,
+    /// An operation on the agent's memory.
+    MemoryOp,
+    /// A decision of the agent's own code.
+    Branch,
+}
+
+/// How an output is compared with the expected one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Match {
+    /// Equal as canonical JSON.
+    #[default]
+    Exact,
+    /// Equal, or a judge says that it means the same.
+    Judged,
+}
+
+/// Whether an artifact must carry a guard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GuardPolicy {
+    /// It must; this is the default.
+    #[default]
+    Auto,
+    /// It may answer any input of its type.
+    None,
+}
+
+/// A named input and the output it must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Unique within the contract.
+    pub name: String,
+    /// How outputs are compared.
+    pub compare: Match,
+    /// Of the input type.
+    pub input: Value,
+    /// Of the output type.
+    pub output: Value,
+}
+
+/// A line of an eval set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvalCase {
+    /// Of the input type.
+    pub input: Value,
+    /// Of the output type; none where the case only asks for an answer.
+    pub expected: Option<Value>,
+}
+
+/// What the reference may cost; each is a 95th percentile over its recordings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budgets {
+    /// Milliseconds.
+    pub max_latency_ms_p95: Option<u64>,
+    /// Micro-USD.
+    pub max_cost_usd_micros: Option<u64>,
+    /// Tokens.
+    pub max_tokens: Option<u64>,
+}
+
+/// What an artifact must reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Thousandths (1 to 1,000) of the distinct inputs whose recorded output it must
+    /// give; none asks for every one, and for recordings without divergence.
+    pub differential_min_agreement_milli: Option<u32>,
+    /// How replays are compared with recordings.
+    pub differential_match: Match,
+    /// Parts per million (0 to 1,000,000) of the held-out inputs that a program which had
+    /// not been shown them must answer rightly; none reports the figure and asks nothing.
+    pub out_of_fold_min_ppm: Option<u32>,
+}
+
+/// Why a contract was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractError {
+    /// Stable, kebab-case.
+    pub code: &'static str,
+    /// The key path (`property[0].pattern`), after `file:line:column ` where it was read
+    /// from a file.
+    pub at: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Contract {
+    /// Reads the canonical form, or the parsed form of a contract file whose eval sets are
+    /// inlined as `eval_cases`. Strict: an unknown key is an error.
+    ///
+    /// Codes: `missing-key`, `unknown-key`, `wrong-type`, `bad-value`, `bad-version`,
+    /// `bad-type`, `bad-regex`, `type-mismatch`, `duplicate-name`, `contradiction`.
+    pub fn from_value(value: &Value) -> Result<Contract, ContractError> {
+        read::contract(value)
+    }
+
+    /// The canonical form: what is not declared, or declared to be the default, is absent.
+    pub fn to_value(&self) -> Value {
+        let interface = Record::new().with("input", self.input.to_string()).with("output", self.output.to_string());
+        let mut root = Record::new()
+            .with("contract_version", CONTRACT_VERSION)
+            .with("task", self.task.as_str())
+            .with("scope", self.scope.to_record())
+            .with("interface", interface);
+        set_list(&mut root, "example", &self.examples, Example::to_value);
+        set_list(&mut root, "property", &self.properties, Property::to_value);
+        set_list(&mut root, "eval_cases", &self.cases, EvalCase::to_value);
+        set_record(&mut root, "budgets", self.budgets.to_record());
+        set_record(&mut root, "acceptance", self.acceptance.to_record());
+        if self.guard == GuardPolicy::None {
+            root.set("guard", "none");
+        }
+        root.into()
+    }
+
+    /// SHA-256 of the canonical form: comments, layout and defaults do not change it.
+    pub fn id(&self) -> Digest {
+        Digest::of(self.to_value().canonical().as_str().as_bytes())
+    }
+}
+
+fn set_list<T>(root: &mut Record, key: &str, items: &[T], to_value: impl Fn(&T) -> Value) {
+    if !items.is_empty() {
+        root.set(key, items.iter().map(to_value).collect::<Vec<_>>());
+    }
+}
+
+fn set_record(root: &mut Record, key: &str, record: Record) {
+    if !record.is_empty() {
+        root.set(key, record);
+    }
+}
+
+fn set_option(record: &mut Record, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        record.set(key, value);
+    }
+}
+
+impl Scope {
+    fn to_record(&self) -> Record {
+        match self {
+            Scope::Task => Record::new().with("type", "task"),
+            Scope::Span { kind, name } => {
+                Record::new().with("type", "span").with("kind", kind.as_str()).with("name", name.as_str())
+            }
+            Scope::Region { from, to } => {
+                Record::new().with("type", "region").with("from", from.as_str()).with("to", to.as_str())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    /// `task`, `span model_call NAME` or `region FROM..TO`, as the manifest writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scope::Task => f.write_str("task"),
+            Scope::Span { kind, name } => write!(f, "span {} {name}", kind.as_str()),
+            Scope::Region { from, to } => write!(f, "region {from}..{to}"),
+        }
+    }
+}
+
+impl SpanKind {
+    /// Every kind.
+    pub const ALL: [SpanKind; 5] =
+        [SpanKind::ModelCall, SpanKind::ToolCall, SpanKind::EnvRead, SpanKind::MemoryOp, SpanKind::Branch];
+
+    /// The name in traces and contracts.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SpanKind::ModelCall => "model_call",
+            SpanKind::ToolCall => "tool_call",
+            SpanKind::EnvRead => "env_read",
+            SpanKind::MemoryOp => "memory_op",
+            SpanKind::Branch => "branch",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<SpanKind> {
+        SpanKind::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl Match {
+    /// The name in contracts.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Match::Exact => "exact",
+            Match::Judged => "judged",
+        }
+    }
+}
+
+impl Example {
+    fn to_value(&self) -> Value {
+        let record = Record::new().with("name", self.name.as_str()).with("match", self.compare.as_str());
+        record.with("input", self.input.clone()).with("output", self.output.clone()).into()
+    }
+}
+
+impl EvalCase {
+    fn to_value(&self) -> Value {
+        let mut record = Record::new().with("input", self.input.clone());
+        set_option(&mut record, "expected", self.expected.clone());
+        record.into()
+    }
+}
+
+impl Budgets {
+    fn to_record(self) -> Record {
+        let mut record = Record::new();
+        set_option(&mut record, "max_latency_ms_p95", self.max_latency_ms_p95);
+        set_option(&mut record, "max_cost_usd_micros", self.max_cost_usd_micros);
+        set_option(&mut record, "max_tokens", self.max_tokens);
+        record
+    }
+}
+
+impl Acceptance {
+    fn to_record(self) -> Record {
+        let mut record = Record::new();
+        set_option(&mut record, "differential_min_agreement_milli", self.differential_min_agreement_milli);
+        if self.differential_match == Match::Judged {
+            record.set("differential_match", Match::Judged.as_str());
+        }
+        set_option(&mut record, "out_of_fold_min_ppm", self.out_of_fold_min_ppm);
+        record
+    }
+}
+
+impl fmt::Display for ContractError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.at.is_empty() {
+            write!(f, "{} [{}]", self.message, self.code)
+        } else {
+            write!(f, "{}: {} [{}]", self.at, self.message, self.code)
+        }
+    }
+}
+
+impl core::error::Error for ContractError {}
