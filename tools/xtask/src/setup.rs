@@ -1,0 +1,138 @@
+//! Checks the machine for what building needs, installs what rustup can install, and names
+//! the exact command for the rest.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::workspace::{Workspace, run};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+/// wasmtime's minimum; `rust-version` in the workspace's Cargo.toml.
+const RUST: (u32, u32) = (1, 95);
+const PYTHON: (u32, u32) = (3, 9);
+
+/// What became of one requirement.
+struct Finding {
+    what: &'static str,
+    state: State,
+}
+
+enum State {
+    Present(String),
+    Installed,
+    /// With the command that gets it.
+    Missing(String),
+}
+
+/// Prints what is there, what was installed and what is missing.
+pub fn run_checks(workspace: &Workspace) -> Vec<(String, bool)> {
+    let findings = [
+        Finding { what: "Rust 1.95 or newer", state: rust(workspace) },
+        Finding { what: "the wasm target", state: wasm_target(workspace) },
+        Finding { what: "a C compiler", state: compiler() },
+        Finding { what: "Python 3.9 or newer", state: python() },
+        Finding { what: "git", state: tool("git", "sudo apt-get install -y git") },
+    ];
+    findings.into_iter().map(|finding| finding.line()).collect()
+}
+
+impl Finding {
+    fn line(self) -> (String, bool) {
+        match self.state {
+            State::Present(version) => (format!("  {:<22} {version}", self.what), true),
+            State::Installed => (format!("  {:<22} installed", self.what), true),
+            State::Missing(command) => (format!("  {:<22} MISSING; run: {command}", self.what), false),
+        }
+    }
+}
+
+/// The verb: prints every line, fails where something is missing.
+pub fn run_verb(workspace: &Workspace) -> Result<()> {
+    let lines = run_checks(workspace);
+    for (line, _) in &lines {
+        eprintln!("{line}");
+    }
+    let missing = lines.iter().filter(|(_, present)| !present).count();
+    if missing > 0 {
+        bail!("{missing} of {} requirements missing; the commands above install them", lines.len());
+    }
+    Ok(())
+}
+
+fn rust(workspace: &Workspace) -> State {
+    let how = || "rustup update stable   (rustup itself: https://rustup.rs)".to_owned();
+    match version(Command::new("rustc").arg("-V").current_dir(&workspace.root)) {
+        Some((text, found)) if found >= RUST => State::Present(text),
+        _ => State::Missing(how()),
+    }
+}
+
+fn wasm_target(workspace: &Workspace) -> State {
+    if has_target(workspace) {
+        return State::Present(TARGET.to_owned());
+    }
+    eprintln!("  installing the target {TARGET}");
+    let installed = run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(&workspace.root));
+    if installed.is_ok() && has_target(workspace) {
+        return State::Installed;
+    }
+    State::Missing(format!("rustup target add {TARGET}"))
+}
+
+fn has_target(workspace: &Workspace) -> bool {
+    let printed = Command::new("rustc").args(["--print", "sysroot"]).current_dir(&workspace.root).output();
+    let Ok(printed) = printed else { return false };
+    let sysroot = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+    Path::new(&sysroot).join("lib/rustlib").join(TARGET).join("lib").is_dir()
+}
+
+fn compiler() -> State {
+    let named = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    tool(&named, "sudo apt-get install -y gcc libc6-dev")
+}
+
+fn python() -> State {
+    match version(Command::new("python3").arg("--version")) {
+        Some((text, found)) if found >= PYTHON => State::Present(text),
+        _ => State::Missing("sudo apt-get install -y python3".to_owned()),
+    }
+}
+
+fn tool(program: &str, command: &str) -> State {
+    match version(Command::new(program).arg("--version")) {
+        Some((text, _)) => State::Present(text),
+        None => State::Missing(command.to_owned()),
+    }
+}
+
+/// The first line a program prints, and the first two numbers in it.
+fn version(command: &mut Command) -> Option<(String, (u32, u32))> {
+    let printed = command.stdin(Stdio::null()).output().ok().filter(|printed| printed.status.success())?;
+    let line = String::from_utf8_lossy(&printed.stdout).lines().next().unwrap_or_default().trim().to_owned();
+    let numbers = numbers(&line);
+    Some((line, numbers))
+}
+
+/// The version in a line such as `rustc 1.95.0 (59807616e 2026-04-14)`; zeros where none is.
+fn numbers(line: &str) -> (u32, u32) {
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let mut parts = line.split_whitespace().find(is_version).unwrap_or_default().split('.');
+    let mut next = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
+    (next(), next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbers;
+
+    #[test]
+    fn finds_the_version_in_what_tools_print() {
+        assert_eq!(numbers("rustc 1.95.0 (59807616e 2026-04-14)"), (1, 95));
+        assert_eq!(numbers("Python 3.13.5"), (3, 13));
+        assert_eq!(numbers("cc (Debian 14.2.0-19) 14.2.0"), (14, 2));
+        assert_eq!(numbers("git version 2.47.3"), (2, 47));
+        assert_eq!(numbers("something else"), (0, 0));
+    }
+}
