@@ -1,1 +1,23 @@
-//! Auto host: store.
+//! Recorded traces in one SQLite file: what was seen, never what was made of it.
+//!
+//! Traces are immutable and values are stored once, by content. Several processes may
+//! record into the same file at once. What observations mean (contracts, gates,
+//! programs) lives elsewhere; eval runs and blobs are files, not rows.
+
+mod census;
+mod digest;
+mod error;
+mod evidence;
+mod ingest;
+mod open;
+mod rows;
+mod trace;
+
+pub use census::{Census, Divergent, Row, Runs, Share, Tally};
+pub use digest::Digest;
+pub use error::StoreError;
+pub use evidence::{Observation, Reference, Scope, evidence_id};
+pub use ingest::Ingested;
+pub use open::Store;
+pub use rows::TaskSummary;
+pub use trace::{Span, SpanKind, Trace};

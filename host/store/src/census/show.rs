@@ -1,0 +1,242 @@
+//! A census as text for people and as JSON for programs.
+
+use std::fmt::{self, Display};
+
+use auto_json::{Record, Value};
+
+use super::{Census, Divergent, Row, Runs, Share, Tally};
+
+/// Where an input is cut in the text form, in characters.
+const SHOWN: usize = 72;
+
+impl Display for Share {
+    /// Percent with one decimal, rounded down so that only all of it is 100%.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(ppm) => write!(f, "{}.{}%", ppm / 10_000, ppm / 1_000 % 10),
+            None => f.write_str("no data"),
+        }
+    }
+}
+
+impl Row {
+    /// Witnessed spans of all spans.
+    pub fn coverage(&self) -> Share {
+        Share::of(self.witnessed.spans, self.all.spans)
+    }
+
+    /// Deterministic spans of the witnessed ones.
+    pub fn deterministic_by_spans(&self) -> Share {
+        Share::of(self.deterministic.spans, self.witnessed.spans)
+    }
+
+    /// Deterministic inputs of the witnessed ones.
+    pub fn deterministic_by_inputs(&self) -> Share {
+        Share::of(self.deterministic.inputs, self.witnessed.inputs)
+    }
+
+    /// Time in deterministic spans, of the time in witnessed ones.
+    pub fn deterministic_by_time(&self) -> Share {
+        Share::of(self.deterministic.micros, self.witnessed.micros)
+    }
+
+    fn to_value(&self) -> Value {
+        let tally = |tally: Tally| {
+            Record::new().with("inputs", tally.inputs).with("spans", tally.spans).with("duration_us", tally.micros)
+        };
+        let shares = Record::new()
+            .with("witnessed_spans_ppm", self.coverage().0)
+            .with("deterministic_spans_ppm", self.deterministic_by_spans().0)
+            .with("deterministic_inputs_ppm", self.deterministic_by_inputs().0)
+            .with("deterministic_time_ppm", self.deterministic_by_time().0);
+        let mut record = Record::new()
+            .with("all", tally(self.all))
+            .with("witnessed", tally(self.witnessed))
+            .with("deterministic", tally(self.deterministic))
+            .with("errors", self.errors)
+            .with("shares", shares);
+        if !self.kind.is_empty() {
+            record.set("kind", self.kind.as_str());
+        }
+        if let Some(name) = &self.name {
+            record.set("name", name.as_str());
+        }
+        record.into()
+    }
+
+    /// The cells of a line of the table.
+    fn cells(&self) -> [String; 9] {
+        let label = match (&self.name, self.kind.as_str()) {
+            (Some(name), _) => format!("  {}", printable(name)),
+            (None, "") => "all operations".to_owned(),
+            (None, kind) => printable(kind),
+        };
+        [
+            label,
+            thousands(self.all.spans),
+            thousands(self.all.inputs),
+            thousands(self.witnessed.inputs),
+            thousands(self.witnessed.spans),
+            thousands(self.deterministic.inputs),
+            thousands(self.deterministic.spans),
+            self.deterministic_by_spans().to_string(),
+            self.deterministic_by_time().to_string(),
+        ]
+    }
+}
+
+impl Census {
+    /// The census as JSON; shares in parts per million, `null` for no data.
+    pub fn to_value(&self) -> Value {
+        let rows = |rows: &[Row]| rows.iter().map(Row::to_value).collect::<Vec<_>>();
+        let divergent = |one: &Divergent| {
+            Value::Record(
+                Record::new()
+                    .with("kind", one.kind.as_str())
+                    .with("name", one.name.as_str())
+                    .with("input", one.input.value())
+                    .with("spans", one.spans)
+                    .with("outputs", one.outputs)
+                    .with("errors", one.errors),
+            )
+        };
+        let runs = self.runs.as_ref().map(|runs| {
+            let Value::Record(row) = runs.row.to_value() else { return Value::Null };
+            row.with("one_sided", runs.one_sided).into()
+        });
+        Record::new()
+            .with("task", self.task.as_str())
+            .with("traces", self.traces)
+            .with("partial_traces", self.partial)
+            .with("structural_spans", self.structural)
+            .with("total", self.total.to_value())
+            .with("kinds", rows(&self.kinds))
+            .with("operations", rows(&self.operations))
+            .with("divergent", self.divergent.iter().map(divergent).collect::<Vec<_>>())
+            .with("runs", runs)
+            .into()
+    }
+
+    fn table(&self) -> Vec<[String; 9]> {
+        let mut lines = vec![
+            ["", "", "", "witnessed", "", "deterministic", "", "of witnessed", ""].map(str::to_owned),
+            ["", "spans", "inputs", "inputs", "spans", "inputs", "spans", "by spans", "by time"].map(str::to_owned),
+        ];
+        for kind in &self.kinds {
+            lines.push(kind.cells());
+            let named = self.operations.iter().filter(|row| row.kind == kind.kind);
+            lines.extend(named.map(Row::cells));
+        }
+        lines.push(self.total.cells());
+        lines
+    }
+}
+
+impl Display for Census {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "census of task {:?}: {} traces", self.task, thousands(self.traces))?;
+        if self.partial > 0 {
+            writeln!(f, "{} torn traces are left out: they witness nothing", thousands(self.partial))?;
+        }
+        if self.structural > 0 {
+            writeln!(f, "{} structural spans are not operations", thousands(self.structural))?;
+        }
+        writeln!(f, "witnessed: seen at least twice. deterministic: that, never failed, one output.\n")?;
+        write_table(f, &self.table())?;
+        writeln!(f, "\nwitnessed share of all spans: {}", self.total.coverage())?;
+        if let Some(runs) = &self.runs {
+            write_runs(f, runs)?;
+        }
+        write_divergent(f, self)
+    }
+}
+
+fn write_table(f: &mut fmt::Formatter<'_>, lines: &[[String; 9]]) -> fmt::Result {
+    let mut widths = [0; 9];
+    for line in &lines[1.min(lines.len())..] {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    // The first line's cells are headings over pairs of columns.
+    for pair in [3, 5, 7] {
+        let heading = lines.first().map_or(0, |line| line[pair].chars().count());
+        widths[pair + 1] = widths[pair + 1].max(heading.saturating_sub(widths[pair] + 2));
+    }
+    for (number, line) in lines.iter().enumerate() {
+        let mut text = format!("{:<width$}", line[0], width = widths[0]);
+        if number == 0 {
+            let lead: usize = widths[1..3].iter().map(|width| width + 2).sum();
+            text.extend(std::iter::repeat_n(' ', lead));
+            for pair in [3, 5, 7] {
+                let width = widths[pair] + 2 + widths[pair + 1];
+                text.push_str(&format!("  {:>width$}", line[pair]));
+            }
+        } else {
+            for (cell, width) in line.iter().zip(widths).skip(1) {
+                text.push_str(&format!("  {cell:>width$}"));
+            }
+        }
+        writeln!(f, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+fn write_runs(f: &mut fmt::Formatter<'_>, runs: &Runs) -> fmt::Result {
+    let row = &runs.row;
+    writeln!(
+        f,
+        "\nwhole runs (task input to task output): {} runs, {} inputs; witnessed {} inputs, {} runs; deterministic {} inputs, {} runs ({} of witnessed)",
+        thousands(row.all.spans),
+        thousands(row.all.inputs),
+        thousands(row.witnessed.inputs),
+        thousands(row.witnessed.spans),
+        thousands(row.deterministic.inputs),
+        thousands(row.deterministic.spans),
+        row.deterministic_by_spans(),
+    )?;
+    if runs.one_sided > 0 {
+        writeln!(f, "{} runs declared only an input or only an output and are left out", thousands(runs.one_sided))?;
+    }
+    Ok(())
+}
+
+fn write_divergent(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
+    let found = census.total.witnessed.inputs - census.total.deterministic.inputs;
+    if found == 0 {
+        return Ok(());
+    }
+    writeln!(f, "\ndivergent inputs: {}, those with the most spans first", thousands(found))?;
+    for one in &census.divergent {
+        let errors = if one.errors > 0 { format!(", {} errors", thousands(one.errors)) } else { String::new() };
+        let (kind, name) = (printable(&one.kind), printable(&one.name));
+        writeln!(f, "  {kind} {name}: {} spans, {} outputs{errors}", thousands(one.spans), thousands(one.outputs))?;
+        writeln!(f, "    {}", clipped(one.input.as_str()))?;
+    }
+    Ok(())
+}
+
+/// Recorded names go to a terminal, so control characters do not.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn clipped(text: &str) -> String {
+    let text = printable(text);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
