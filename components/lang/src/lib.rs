@@ -4,15 +4,17 @@
 //! operators, no recursion. An expression is undefined rather than wrong where an
 //! operator does not apply, and an undefined program abstains. Here are its text form
 //! ([`parse`], `Display`), its operators ([`ops`]), its types (`type_of`), its meaning
-//! (`eval`) and its description length ([`cost()`]). `emit` compiles it to WebAssembly;
+//! ([`eval()`]) and its description length ([`cost()`]). `emit` compiles it to WebAssembly;
 //! both call the same kernels (`auto_rt::kernels`), so they cannot disagree.
 
 mod cost;
+mod eval;
 mod expr;
 pub mod ops;
 mod parse;
 
 pub use cost::{FIELD_COST, cost, literal_cost};
+pub use eval::{apply, eval, eval_in};
 pub use expr::{Each, Expr};
 pub use ops::Op;
 pub use parse::{MAX_DEPTH, ParseError, parse};

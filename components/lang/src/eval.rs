@@ -1,0 +1,357 @@
+//! What expressions mean: the evaluator, over values in memory.
+//!
+//! Texts and numbers are worked on by the kernels that artifacts run; lists are vectors
+//! here and arena nodes there, by the same rules.
+
+use std::borrow::Cow;
+
+use auto_json::{Number, Record, Value};
+use auto_rt::kernels::{number, text};
+
+use crate::{Each, Expr, MAX_DEPTH, Op};
+
+/// The longest text an operator may make, in bytes; longer ones are undefined, as they
+/// are out of an artifact's memory.
+const MAX_TEXT: usize = 16 << 20;
+
+/// The value of an expression for an input; `None` where it is undefined.
+pub fn eval(expression: &Expr, input: &Value) -> Option<Value> {
+    eval_in(expression, input, &[])
+}
+
+/// [`eval`] with variables bound, the innermost last.
+pub fn eval_in(expression: &Expr, input: &Value, bound: &[(&str, &Value)]) -> Option<Value> {
+    bind(expression, input, bound, None)
+}
+
+/// Binds the variables one by one on the stack, then evaluates.
+fn bind(expression: &Expr, input: &Value, bound: &[(&str, &Value)], outer: Option<&Scope>) -> Option<Value> {
+    match bound {
+        [] => Evaluator { input }.eval(expression, outer, MAX_DEPTH).map(Cow::into_owned),
+        [(name, value), rest @ ..] => bind(expression, input, rest, Some(&Scope { name, value, outer })),
+    }
+}
+
+/// A bound variable, and those bound around it.
+struct Scope<'a> {
+    name: &'a str,
+    value: &'a Value,
+    outer: Option<&'a Scope<'a>>,
+}
+
+struct Evaluator<'a> {
+    input: &'a Value,
+}
+
+impl<'a> Evaluator<'a> {
+    fn eval<'b>(&self, expression: &'b Expr, scope: Option<&'b Scope<'b>>, fuel: usize) -> Option<Cow<'b, Value>>
+    where
+        'a: 'b,
+    {
+        let fuel = fuel.checked_sub(1)?;
+        match expression {
+            Expr::Input => Some(Cow::Borrowed(self.input)),
+            Expr::Literal(value) => Some(Cow::Borrowed(value)),
+            Expr::Variable(name) => lookup(name, scope).map(Cow::Borrowed),
+            Expr::Field(of, name) => match self.eval(of, scope, fuel)? {
+                Cow::Borrowed(value) => value.get(name).map(Cow::Borrowed),
+                Cow::Owned(Value::Record(mut record)) => record.remove(name).map(Cow::Owned),
+                Cow::Owned(_) => None,
+            },
+            Expr::List(items) => {
+                let items: Option<Vec<Value>> =
+                    items.iter().map(|item| self.eval(item, scope, fuel).map(Cow::into_owned)).collect();
+                Some(Cow::Owned(Value::List(items?)))
+            }
+            Expr::Record(members) => {
+                let mut record = Record::new();
+                for (key, item) in members {
+                    record.set(key.as_str(), self.eval(item, scope, fuel)?.into_owned());
+                }
+                Some(Cow::Owned(Value::Record(record)))
+            }
+            Expr::Call(op, arguments) if op.is_lazy() => self.lazy(*op, arguments, scope, fuel),
+            Expr::Call(op, arguments) => {
+                let arguments: Option<Vec<Cow<Value>>> =
+                    arguments.iter().map(|argument| self.eval(argument, scope, fuel)).collect();
+                let arguments = arguments?;
+                let arguments: Vec<&Value> = arguments.iter().map(|argument| &**argument).collect();
+                apply(*op, &arguments).map(Cow::Owned)
+            }
+            Expr::Each { each, list, variable, body } => {
+                let list = self.eval(list, scope, fuel)?;
+                let mut result = Vec::new();
+                for item in list.as_list()? {
+                    let inner = Scope { name: variable, value: item, outer: scope };
+                    let value = self.eval(body, Some(&inner), fuel)?;
+                    match each {
+                        Each::Map => result.push(value.into_owned()),
+                        Each::Filter if value.as_bool()? => result.push(item.clone()),
+                        Each::Filter => {}
+                    }
+                }
+                Some(Cow::Owned(Value::List(result)))
+            }
+        }
+    }
+
+    fn lazy<'b>(
+        &self,
+        op: Op,
+        arguments: &'b [Expr],
+        scope: Option<&'b Scope<'b>>,
+        fuel: usize,
+    ) -> Option<Cow<'b, Value>>
+    where
+        'a: 'b,
+    {
+        match (op, arguments) {
+            (Op::If, [condition, yes, no]) => {
+                let taken = if self.eval(condition, scope, fuel)?.as_bool()? { yes } else { no };
+                self.eval(taken, scope, fuel)
+            }
+            (Op::Default, [first, second]) => {
+                self.eval(first, scope, fuel).or_else(|| self.eval(second, scope, fuel))
+            }
+            (Op::And | Op::Or, arguments) => {
+                let stop = op == Op::Or;
+                for argument in arguments {
+                    if self.eval(argument, scope, fuel)?.as_bool()? == stop {
+                        return Some(Cow::Owned(Value::Bool(stop)));
+                    }
+                }
+                Some(Cow::Owned(Value::Bool(!stop)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn lookup<'b>(name: &str, mut scope: Option<&'b Scope<'b>>) -> Option<&'b Value> {
+    while let Some(current) = scope {
+        if current.name == name {
+            return Some(current.value);
+        }
+        scope = current.outer;
+    }
+    None
+}
+
+/// An operator applied to values; `None` where it is undefined. Arguments that a lazy
+/// operator would not have looked at are ignored.
+pub fn apply(op: Op, arguments: &[&Value]) -> Option<Value> {
+    match *arguments {
+        [a] => unary(op, a),
+        [a, b] => binary(op, a, b),
+        [a, b, c] => ternary(op, a, b, c),
+        _ => variadic(op, arguments),
+    }
+}
+
+fn unary(op: Op, a: &Value) -> Option<Value> {
+    let text_of = |run: fn(&str, &mut Bytes)| Bytes::collect(|out| Some(run(a.as_text()?, out)));
+    match op {
+        Op::Lower => text_of(|text, out| text::lower(text, &mut out.sink())),
+        Op::Upper => text_of(|text, out| text::upper(text, &mut out.sink())),
+        Op::Title => text_of(|text, out| text::title(text, &mut out.sink())),
+        Op::Collapse => text_of(|text, out| text::collapse(text, &mut out.sink())),
+        Op::Digits => text_of(|text, out| text::digits(text, &mut out.sink())),
+        Op::Letters => text_of(|text, out| text::letters(text, &mut out.sink())),
+        Op::Trim => Some(text::trim(a.as_text()?).into()),
+        Op::Words => list(|items| Some(text::words(a.as_text()?, &mut |word| items.push(word.into())))),
+        Op::Lines => list(|items| Some(text::lines(a.as_text()?, &mut |line| items.push(line.into())))),
+        Op::Chars => Some(text::chars(a.as_text()?).into()),
+        Op::Number => number::parse(a.as_text()?).map(Value::Number),
+        Op::Text => match a {
+            Value::Number(number) => Some(number.text().into()),
+            Value::Bool(value) => Some(if *value { "true" } else { "false" }.into()),
+            _ => None,
+        },
+        Op::Neg => number::neg(a.as_number()?).map(Value::Number),
+        Op::Abs => number::abs(a.as_number()?).map(Value::Number),
+        Op::Not => Some(Value::Bool(!a.as_bool()?)),
+        Op::IsNull => Some(Value::Bool(*a == Value::Null)),
+        Op::First => a.as_list()?.first().cloned(),
+        Op::Last => a.as_list()?.last().cloned(),
+        Op::Count => Some(a.as_list()?.len().into()),
+        Op::Reverse => Some(Value::List(a.as_list()?.iter().rev().cloned().collect())),
+        Op::Dedup => Some(Value::List(dedup(a.as_list()?))),
+        Op::Sort => sort(a.as_list()?),
+        Op::Sum => numbers(a)?.try_fold(Number::integer(0)?, |sum, item| number::add(&sum, item?)).map(Value::Number),
+        Op::Min => extreme(a, |best, item| item.compare(best).is_lt()),
+        Op::Max => extreme(a, |best, item| item.compare(best).is_gt()),
+        _ => variadic(op, &[a]),
+    }
+}
+
+fn binary(op: Op, a: &Value, b: &Value) -> Option<Value> {
+    match op {
+        Op::Strip => Some(text::strip(a.as_text()?, b.as_text()?).into()),
+        Op::Split => list(|items| text::split(a.as_text()?, b.as_text()?, &mut |part| items.push(part.into()))),
+        Op::Join => join(a.as_list()?, b.as_text()?),
+        Op::Substr => text::substr(a.as_text()?, integer(b)?, None).map(Value::from),
+        Op::Before => text::before(a.as_text()?, b.as_text()?).map(Value::from),
+        Op::After => text::after(a.as_text()?, b.as_text()?).map(Value::from),
+        Op::Starts => Some(Value::Bool(text::starts(a.as_text()?, b.as_text()?))),
+        Op::Ends => Some(Value::Bool(text::ends(a.as_text()?, b.as_text()?))),
+        Op::Contains => Some(Value::Bool(text::contains(a.as_text()?, b.as_text()?))),
+        Op::Nth => nth(a.as_list()?, integer(b)?).cloned(),
+        Op::Take => Some(Value::List(a.as_list()?.iter().take(count(b)?).cloned().collect())),
+        Op::Drop => Some(Value::List(a.as_list()?.iter().skip(count(b)?).cloned().collect())),
+        Op::Slice => slice(a.as_list()?, integer(b)?, None),
+        Op::Includes => Some(Value::Bool(a.as_list()?.contains(b))),
+        Op::Add => number::add(a.as_number()?, b.as_number()?).map(Value::Number),
+        Op::Sub => number::sub(a.as_number()?, b.as_number()?).map(Value::Number),
+        Op::Mul => number::mul(a.as_number()?, b.as_number()?).map(Value::Number),
+        Op::Lt => Some(Value::Bool(a.as_number()?.compare(b.as_number()?).is_lt())),
+        Op::Le => Some(Value::Bool(a.as_number()?.compare(b.as_number()?).is_le())),
+        Op::Gt => Some(Value::Bool(a.as_number()?.compare(b.as_number()?).is_gt())),
+        Op::Ge => Some(Value::Bool(a.as_number()?.compare(b.as_number()?).is_ge())),
+        Op::Eq => Some(Value::Bool(a == b)),
+        Op::TypeIs => Some(Value::Bool(kind(a) == b.as_text()?)),
+        Op::Default => Some(a.clone()),
+        _ => variadic(op, &[a, b]),
+    }
+}
+
+fn ternary(op: Op, a: &Value, b: &Value, c: &Value) -> Option<Value> {
+    match op {
+        Op::Replace => Bytes::collect(|out| {
+            text::replace(a.as_text()?, b.as_text()?, c.as_text()?, &mut out.sink())
+        }),
+        Op::Substr => text::substr(a.as_text()?, integer(b)?, Some(integer(c)?)).map(Value::from),
+        Op::Between => text::between(a.as_text()?, b.as_text()?, c.as_text()?).map(Value::from),
+        Op::Token => text::token(a.as_text()?, text::class_named(b.as_text()?)?, integer(c)?).map(Value::from),
+        Op::Slice => slice(a.as_list()?, integer(b)?, Some(integer(c)?)),
+        Op::If => Some(if a.as_bool()? { b } else { c }.clone()),
+        _ => variadic(op, &[a, b, c]),
+    }
+}
+
+fn variadic(op: Op, arguments: &[&Value]) -> Option<Value> {
+    match op {
+        Op::Concat => {
+            let mut text = String::new();
+            for argument in arguments {
+                text.push_str(argument.as_text()?);
+            }
+            (text.len() <= MAX_TEXT).then_some(Value::Text(text))
+        }
+        Op::And | Op::Or => {
+            let stop = op == Op::Or;
+            for argument in arguments {
+                if argument.as_bool()? == stop {
+                    return Some(Value::Bool(stop));
+                }
+            }
+            Some(Value::Bool(!stop))
+        }
+        _ => None,
+    }
+}
+
+/// Bytes that kernels write; UTF-8 as long as kernels are right.
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn collect(run: impl FnOnce(&mut Bytes) -> Option<()>) -> Option<Value> {
+        let mut bytes = Bytes(Vec::new());
+        run(&mut bytes)?;
+        if bytes.0.len() > MAX_TEXT {
+            return None;
+        }
+        String::from_utf8(bytes.0).ok().map(Value::Text)
+    }
+
+    fn sink(&mut self) -> impl FnMut(u8) {
+        // Past the limit the result is thrown away, so it need not grow.
+        |byte| {
+            if self.0.len() <= MAX_TEXT {
+                self.0.push(byte);
+            }
+        }
+    }
+}
+
+fn list(run: impl FnOnce(&mut Vec<Value>) -> Option<()>) -> Option<Value> {
+    let mut items = Vec::new();
+    run(&mut items)?;
+    Some(Value::List(items))
+}
+
+fn join(items: &[Value], separator: &str) -> Option<Value> {
+    let mut text = String::new();
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            text.push_str(separator);
+        }
+        text.push_str(item.as_text()?);
+    }
+    (text.len() <= MAX_TEXT).then_some(Value::Text(text))
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    value.as_number()?.as_i64()
+}
+
+fn count(value: &Value) -> Option<usize> {
+    usize::try_from(integer(value)?).ok()
+}
+
+fn nth(items: &[Value], index: i64) -> Option<&Value> {
+    let index = if index < 0 { index.checked_add(items.len() as i64)? } else { index };
+    items.get(usize::try_from(index).ok()?)
+}
+
+fn slice(items: &[Value], from: i64, to: Option<i64>) -> Option<Value> {
+    let (from, to) = text::range(items.len() as i64, from, to)?;
+    Some(Value::List(items.get(from..to)?.to_vec()))
+}
+
+fn dedup(items: &[Value]) -> Vec<Value> {
+    let mut distinct: Vec<Value> = Vec::new();
+    for item in items {
+        if !distinct.contains(item) {
+            distinct.push(item.clone());
+        }
+    }
+    distinct
+}
+
+/// Texts and numbers only, not mixed; the order of `Value` is by bytes and by value then.
+fn sort(items: &[Value]) -> Option<Value> {
+    let texts = items.iter().all(|item| item.as_text().is_some());
+    let numbers = items.iter().all(|item| item.as_number().is_some());
+    if !texts && !numbers {
+        return None;
+    }
+    let mut items = items.to_vec();
+    items.sort();
+    Some(Value::List(items))
+}
+
+fn numbers(list: &Value) -> Option<impl Iterator<Item = Option<&Number>>> {
+    Some(list.as_list()?.iter().map(Value::as_number))
+}
+
+fn extreme(list: &Value, better: impl Fn(&Number, &Number) -> bool) -> Option<Value> {
+    let mut best: Option<&Number> = None;
+    for item in numbers(list)? {
+        let item = item?;
+        if best.is_none_or(|best| better(best, item)) {
+            best = Some(item);
+        }
+    }
+    best.map(|best| Value::Number(*best))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::Text(_) => "text",
+        Value::List(_) => "list",
+        Value::Record(_) => "record",
+    }
+}
