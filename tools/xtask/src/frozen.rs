@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_same_text_is_compatible() {
-        assert_eq!(broken(LIVE, LIVE), [String::new(); 0]);
+        assert!(broken(LIVE, LIVE).is_empty());
     }
 
     #[test]
