@@ -1,0 +1,343 @@
+//! The canonical encoding: FlatBuffers as `ir.fbs` says, written in one fixed order,
+//! nothing shared, defaults left out. Reading verifies, decodes, validates, and then
+//! writes again: bytes that differ are refused, whatever the difference is.
+
+use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, WIPOffset};
+
+use super::{
+    Body, Bounds, Capability, Check, Edge, Effects, End, Graph, Guard, MemoryEffect, Node, Port, Region, Uncertainty,
+    VERSION,
+};
+use crate::digest::Digest;
+use crate::flat;
+use crate::generated::ir::auto::ir as fb;
+use crate::types::Type;
+use crate::violation::{Quoted, Violation, Violations};
+
+impl Graph {
+    /// The canonical bytes of a valid graph; otherwise everything that is wrong with it.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Vec<Violation>> {
+        let graph = self.clone().canonical();
+        graph.check()?;
+        Ok(encode(&graph))
+    }
+
+    /// Reads canonical bytes of a valid graph, and nothing else.
+    ///
+    /// Codes besides those of [`Graph::validate`]: `wrong-kind`, `malformed`, `version`,
+    /// `unknown-value`, `bad-type`, `not-canonical`. Uses memory in proportion to the
+    /// bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Graph, Vec<Violation>> {
+        let root = flat::root::<flatbuffers::ForwardsUOffset<fb::Graph>>(bytes, fb::GRAPH_IDENTIFIER, "an IR graph")?;
+        if root.version() != VERSION {
+            let message = format!("graph version {}, this program reads {VERSION}", root.version());
+            return Err(Violations::one("version", message));
+        }
+        let mut wrong = Violations::default();
+        let graph = decode(root, &mut wrong);
+        wrong.into_result()?;
+        graph.check()?;
+        if encode(&graph) == bytes { Ok(graph) } else { Err(flat::not_canonical("the graph")) }
+    }
+}
+
+type Builder<'b> = FlatBufferBuilder<'b>;
+
+fn encode(graph: &Graph) -> Vec<u8> {
+    let mut builder = Builder::new();
+    let nodes: Vec<_> = graph.nodes.iter().map(|node| write_node(&mut builder, node)).collect();
+    let regions: Vec<_> = graph.regions.iter().map(|region| write_region(&mut builder, region)).collect();
+    let end = |end: End| fb::End::new(end.node, end.port);
+    let edges: Vec<_> = graph.edges.iter().map(|edge| fb::Edge::new(&end(edge.from), &end(edge.to))).collect();
+    let args = fb::GraphArgs {
+        version: VERSION,
+        name: Some(builder.create_string(&graph.name)),
+        nodes: Some(builder.create_vector(&nodes)),
+        edges: Some(builder.create_vector(&edges)),
+        regions: Some(builder.create_vector(&regions)),
+    };
+    let root = fb::Graph::create(&mut builder, &args);
+    fb::finish_graph_buffer(&mut builder, root);
+    builder.finished_data().to_vec()
+}
+
+fn write_region<'b>(builder: &mut Builder<'b>, region: &Region) -> WIPOffset<fb::Region<'b>> {
+    let args = fb::RegionArgs {
+        name: Some(builder.create_string(&region.name)),
+        nodes: Some(builder.create_vector(&region.nodes)),
+    };
+    fb::Region::create(builder, &args)
+}
+
+fn write_node<'b>(builder: &mut Builder<'b>, node: &Node) -> WIPOffset<fb::Node<'b>> {
+    let (body_type, body) = write_body(builder, &node.body);
+    let inputs: Vec<_> = node.inputs.iter().map(|port| write_port(builder, port)).collect();
+    let outputs: Vec<_> = node.outputs.iter().map(|port| write_port(builder, port)).collect();
+    let memory: Vec<_> = node.effects.memory.iter().map(|effect| memory_code(*effect)).collect();
+    let args = fb::NodeArgs {
+        id: node.id,
+        name: Some(builder.create_string(&node.name)),
+        inputs: Some(builder.create_vector(&inputs)),
+        outputs: Some(builder.create_vector(&outputs)),
+        capabilities: Some(flat::texts(builder, node.effects.capabilities.iter().map(Capability::to_string))),
+        memory: Some(builder.create_vector(&memory)),
+        uncertainty: uncertainty_code(node.uncertainty),
+        bounds: Some(write_bounds(builder, &node.bounds)),
+        body_type,
+        body: Some(body),
+    };
+    fb::Node::create(builder, &args)
+}
+
+fn write_port<'b>(builder: &mut Builder<'b>, port: &Port) -> WIPOffset<fb::Port<'b>> {
+    let name = builder.create_string(&port.name);
+    let type_ = builder.create_string(&port.ty.to_string());
+    fb::Port::create(builder, &fb::PortArgs { name: Some(name), type_: Some(type_) })
+}
+
+fn write_bounds<'b>(builder: &mut Builder<'b>, bounds: &Bounds) -> WIPOffset<fb::Bounds<'b>> {
+    let args = fb::BoundsArgs {
+        steps: bounds.steps,
+        latency_us: bounds.latency_us,
+        cost_usd_micros: bounds.cost_usd_micros,
+        tokens: bounds.tokens,
+        memory_bytes: bounds.memory_bytes,
+    };
+    fb::Bounds::create(builder, &args)
+}
+
+fn write_body(builder: &mut Builder<'_>, body: &Body) -> (fb::NodeBody, WIPOffset<UnionWIPOffset>) {
+    use fb::NodeBody as Kind;
+    match body {
+        Body::Input => (Kind::InputBody, fb::InputBody::create(builder, &fb::InputBodyArgs {}).as_union_value()),
+        Body::Expression { source } => {
+            let source = Some(builder.create_string(source));
+            let body = fb::ExpressionBody::create(builder, &fb::ExpressionBodyArgs { source });
+            (Kind::ExpressionBody, body.as_union_value())
+        }
+        Body::Model { format, weights } => {
+            let format = Some(builder.create_string(format));
+            let weights = Some(builder.create_vector(weights));
+            let body = fb::ModelBody::create(builder, &fb::ModelBodyArgs { format, weights });
+            (Kind::ModelBody, body.as_union_value())
+        }
+        Body::Guard(guard) => {
+            let checks: Vec<_> = guard.checks.iter().map(|check| write_check(builder, check)).collect();
+            let args = fb::GuardBodyArgs { limit: guard.limit, checks: Some(builder.create_vector(&checks)) };
+            (Kind::GuardBody, fb::GuardBody::create(builder, &args).as_union_value())
+        }
+        Body::Effect { capability } => {
+            let capability = Some(builder.create_string(capability));
+            let body = fb::EffectBody::create(builder, &fb::EffectBodyArgs { capability });
+            (Kind::EffectBody, body.as_union_value())
+        }
+        Body::Branch { predicate } => {
+            let predicate = Some(builder.create_string(predicate));
+            let body = fb::BranchBody::create(builder, &fb::BranchBodyArgs { predicate });
+            (Kind::BranchBody, body.as_union_value())
+        }
+        Body::Module { digest } => {
+            let digest = fb::Digest::new(digest.as_bytes());
+            let body = fb::ModuleBody::create(builder, &fb::ModuleBodyArgs { digest: Some(&digest) });
+            (Kind::ModuleBody, body.as_union_value())
+        }
+        Body::Output => (Kind::OutputBody, fb::OutputBody::create(builder, &fb::OutputBodyArgs {}).as_union_value()),
+    }
+}
+
+fn write_check<'b>(builder: &mut Builder<'b>, check: &Check) -> WIPOffset<fb::Check<'b>> {
+    use fb::CheckBody as Kind;
+    let (body_type, body) = match check {
+        Check::Shape { ty } => {
+            let type_ = Some(builder.create_string(&ty.to_string()));
+            let body = fb::ShapeCheck::create(builder, &fb::ShapeCheckArgs { type_ });
+            (Kind::ShapeCheck, body.as_union_value())
+        }
+        Check::Length { path, min, max } => {
+            let args = fb::LengthCheckArgs { path: Some(builder.create_string(path)), min: *min, max: *max };
+            (Kind::LengthCheck, fb::LengthCheck::create(builder, &args).as_union_value())
+        }
+        Check::Characters { path, classes } => {
+            let args = fb::CharactersCheckArgs { path: Some(builder.create_string(path)), classes: *classes };
+            (Kind::CharactersCheck, fb::CharactersCheck::create(builder, &args).as_union_value())
+        }
+        Check::Range { path, min, max } => {
+            let args = fb::RangeCheckArgs {
+                path: Some(builder.create_string(path)),
+                min: Some(builder.create_string(min)),
+                max: Some(builder.create_string(max)),
+            };
+            (Kind::RangeCheck, fb::RangeCheck::create(builder, &args).as_union_value())
+        }
+        Check::Sketch { path, bits, table } => {
+            let args = fb::SketchCheckArgs {
+                path: Some(builder.create_string(path)),
+                bits: *bits,
+                table: Some(builder.create_vector(table)),
+            };
+            (Kind::SketchCheck, fb::SketchCheck::create(builder, &args).as_union_value())
+        }
+    };
+    fb::Check::create(builder, &fb::CheckArgs { body_type, body: Some(body) })
+}
+
+fn memory_code(effect: MemoryEffect) -> fb::MemoryEffect {
+    match effect {
+        MemoryEffect::Read => fb::MemoryEffect::Read,
+        MemoryEffect::Write => fb::MemoryEffect::Write,
+        MemoryEffect::Append => fb::MemoryEffect::Append,
+    }
+}
+
+fn uncertainty_code(uncertainty: Uncertainty) -> fb::Uncertainty {
+    match uncertainty {
+        Uncertainty::Deterministic => fb::Uncertainty::Deterministic,
+        Uncertainty::Probabilistic => fb::Uncertainty::Probabilistic,
+        Uncertainty::Generative => fb::Uncertainty::Generative,
+    }
+}
+
+/// What the tables say; what has no meaning is reported and something harmless put in
+/// its place, so that the rest is looked at too.
+fn decode(graph: fb::Graph<'_>, wrong: &mut Violations) -> Graph {
+    let end = |end: &fb::End| End { node: end.node(), port: end.port() };
+    Graph {
+        name: graph.name().to_owned(),
+        nodes: graph.nodes().iter().map(|node| read_node(node, wrong)).collect(),
+        edges: graph.edges().iter().map(|edge| Edge { from: end(edge.from()), to: end(edge.to()) }).collect(),
+        regions: graph
+            .regions()
+            .iter()
+            .map(|region| Region { name: region.name().to_owned(), nodes: region.nodes().iter().collect() })
+            .collect(),
+    }
+}
+
+fn read_node(node: fb::Node<'_>, wrong: &mut Violations) -> Node {
+    let at = format!("node {}", node.id());
+    let mut ports = |ports: flatbuffers::Vector<'_, flatbuffers::ForwardsUOffset<fb::Port<'_>>>| -> Vec<Port> {
+        let port = |port: fb::Port<'_>| Port::new(port.name(), read_type(port.type_(), &at, wrong));
+        ports.iter().map(port).collect()
+    };
+    let (inputs, outputs) = (ports(node.inputs()), ports(node.outputs()));
+    let bounds = node.bounds();
+    Node {
+        id: node.id(),
+        name: node.name().to_owned(),
+        inputs,
+        outputs,
+        effects: read_effects(node, &at, wrong),
+        uncertainty: read_uncertainty(node.uncertainty(), &at, wrong),
+        bounds: Bounds {
+            steps: bounds.steps(),
+            latency_us: bounds.latency_us(),
+            cost_usd_micros: bounds.cost_usd_micros(),
+            tokens: bounds.tokens(),
+            memory_bytes: bounds.memory_bytes(),
+        },
+        body: read_body(node, &at, wrong),
+    }
+}
+
+fn read_type(text: &str, at: &str, wrong: &mut Violations) -> Type {
+    text.parse().unwrap_or_else(|error| {
+        wrong.add("bad-type", at, format!("{} is not a type: {error}", Quoted(text)));
+        Type::Json
+    })
+}
+
+fn read_effects(node: fb::Node<'_>, at: &str, wrong: &mut Violations) -> Effects {
+    let mut effects = Effects::default();
+    for text in node.capabilities() {
+        match Capability::parse(text) {
+            Some(capability) => effects.capabilities.push(capability),
+            None => wrong.add("unknown-value", at, format!("{} is not a capability", Quoted(text))),
+        }
+    }
+    for effect in node.memory() {
+        effects.memory.push(match effect {
+            fb::MemoryEffect::Read => MemoryEffect::Read,
+            fb::MemoryEffect::Write => MemoryEffect::Write,
+            fb::MemoryEffect::Append => MemoryEffect::Append,
+            other => {
+                wrong.add("unknown-value", at, format!("{} is not a memory effect", other.0));
+                continue;
+            }
+        });
+    }
+    effects
+}
+
+fn read_uncertainty(uncertainty: fb::Uncertainty, at: &str, wrong: &mut Violations) -> Uncertainty {
+    match uncertainty {
+        fb::Uncertainty::Deterministic => Uncertainty::Deterministic,
+        fb::Uncertainty::Probabilistic => Uncertainty::Probabilistic,
+        fb::Uncertainty::Generative => Uncertainty::Generative,
+        other => {
+            wrong.add("unknown-value", at, format!("{} is not an uncertainty", other.0));
+            Uncertainty::Deterministic
+        }
+    }
+}
+
+fn read_body(node: fb::Node<'_>, at: &str, wrong: &mut Violations) -> Body {
+    let body = match node.body_type() {
+        fb::NodeBody::InputBody => Some(Body::Input),
+        fb::NodeBody::ExpressionBody => {
+            node.body_as_expression_body().map(|body| Body::Expression { source: body.source().to_owned() })
+        }
+        fb::NodeBody::ModelBody => node
+            .body_as_model_body()
+            .map(|body| Body::Model { format: body.format().to_owned(), weights: body.weights().bytes().to_vec() }),
+        fb::NodeBody::GuardBody => node.body_as_guard_body().map(|body| {
+            let checks = body.checks().iter().filter_map(|check| read_check(check, at, wrong)).collect();
+            Body::Guard(Guard { limit: body.limit(), checks })
+        }),
+        fb::NodeBody::EffectBody => {
+            node.body_as_effect_body().map(|body| Body::Effect { capability: body.capability().to_owned() })
+        }
+        fb::NodeBody::BranchBody => {
+            node.body_as_branch_body().map(|body| Body::Branch { predicate: body.predicate().to_owned() })
+        }
+        fb::NodeBody::ModuleBody => {
+            node.body_as_module_body().map(|body| Body::Module { digest: Digest(body.digest().bytes().into()) })
+        }
+        fb::NodeBody::OutputBody => Some(Body::Output),
+        _ => None,
+    };
+    body.unwrap_or_else(|| {
+        wrong.add("unknown-value", at, format!("{} is not a kind of node", node.body_type().0));
+        Body::Input
+    })
+}
+
+fn read_check(check: fb::Check<'_>, at: &str, wrong: &mut Violations) -> Option<Check> {
+    let read = match check.body_type() {
+        fb::CheckBody::ShapeCheck => {
+            check.body_as_shape_check().map(|body| Check::Shape { ty: read_type(body.type_(), at, wrong) })
+        }
+        fb::CheckBody::LengthCheck => check.body_as_length_check().map(|body| Check::Length {
+            path: body.path().to_owned(),
+            min: body.min(),
+            max: body.max(),
+        }),
+        fb::CheckBody::CharactersCheck => check
+            .body_as_characters_check()
+            .map(|body| Check::Characters { path: body.path().to_owned(), classes: body.classes() }),
+        fb::CheckBody::RangeCheck => check.body_as_range_check().map(|body| Check::Range {
+            path: body.path().to_owned(),
+            min: body.min().to_owned(),
+            max: body.max().to_owned(),
+        }),
+        fb::CheckBody::SketchCheck => check.body_as_sketch_check().map(|body| Check::Sketch {
+            path: body.path().to_owned(),
+            bits: body.bits(),
+            table: body.table().bytes().to_vec(),
+        }),
+        _ => None,
+    };
+    if read.is_none() {
+        wrong.add("unknown-value", at, format!("{} is not a kind of check", check.body_type().0));
+    }
+    read
+}

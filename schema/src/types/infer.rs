@@ -1,0 +1,113 @@
+//! The smallest type of some values: a join over what has been seen.
+
+use core::cmp::Ordering;
+
+use auto_json::write::compare_keys;
+use auto_json::{NumberKind, Value};
+
+use super::{Field, Type};
+
+impl Type {
+    /// A type that accepts all the values, in canonical form; the same whatever their
+    /// order.
+    ///
+    /// A field that some values lack is optional, and so is the type of what was `null`
+    /// and something else; integers among other numbers are numbers; what has nothing in
+    /// common, or was never seen (the items of an empty list), is `json`. It never
+    /// guesses an enum, a map or bytes.
+    pub fn infer<'a>(values: impl Iterator<Item = &'a Value>) -> Type {
+        values.map(Seen::of).fold(Seen::NOTHING, Seen::join).finish()
+    }
+}
+
+/// What was seen in one place.
+struct Seen {
+    null: bool,
+    kind: Kind,
+}
+
+enum Kind {
+    Nothing,
+    Bool,
+    Int,
+    Number,
+    Text,
+    List(Box<Seen>),
+    /// In canonical key order; `true` where some record lacked the field.
+    Record(Vec<(String, bool, Seen)>),
+    Anything,
+}
+
+impl Seen {
+    const NOTHING: Seen = Seen { null: false, kind: Kind::Nothing };
+
+    fn of(value: &Value) -> Seen {
+        let kind = match value {
+            Value::Null => return Seen { null: true, kind: Kind::Nothing },
+            Value::Bool(_) => Kind::Bool,
+            Value::Number(number) if number.kind() == NumberKind::Integer => Kind::Int,
+            Value::Number(_) => Kind::Number,
+            Value::Text(_) => Kind::Text,
+            Value::List(items) => Kind::List(Box::new(items.iter().map(Seen::of).fold(Seen::NOTHING, Seen::join))),
+            Value::Record(record) => {
+                Kind::Record(record.iter().map(|(key, value)| (key.to_owned(), false, Seen::of(value))).collect())
+            }
+        };
+        Seen { null: false, kind }
+    }
+
+    fn join(self, other: Seen) -> Seen {
+        let null = self.null || other.null;
+        let kind = match (self.kind, other.kind) {
+            (Kind::Nothing, kind) | (kind, Kind::Nothing) => kind,
+            (Kind::Bool, Kind::Bool) => Kind::Bool,
+            (Kind::Int, Kind::Int) => Kind::Int,
+            (Kind::Int | Kind::Number, Kind::Int | Kind::Number) => Kind::Number,
+            (Kind::Text, Kind::Text) => Kind::Text,
+            (Kind::List(a), Kind::List(b)) => Kind::List(Box::new(a.join(*b))),
+            (Kind::Record(a), Kind::Record(b)) => Kind::Record(join_fields(a, b)),
+            _ => Kind::Anything,
+        };
+        Seen { null, kind }
+    }
+
+    fn finish(self) -> Type {
+        let ty = match self.kind {
+            Kind::Nothing => return if self.null { Type::Unit } else { Type::Json },
+            Kind::Anything => return Type::Json,
+            Kind::Bool => Type::Bool,
+            Kind::Int => Type::Int,
+            Kind::Number => Type::Number,
+            Kind::Text => Type::Text,
+            Kind::List(item) => Type::list(item.finish()),
+            Kind::Record(fields) => Type::Record(
+                fields.into_iter().map(|(name, optional, seen)| Field { name, optional, ty: seen.finish() }).collect(),
+            ),
+        };
+        if self.null { Type::optional(ty) } else { ty }
+    }
+}
+
+/// Merges two lists of fields in canonical order.
+fn join_fields(a: Vec<(String, bool, Seen)>, b: Vec<(String, bool, Seen)>) -> Vec<(String, bool, Seen)> {
+    let mut joined = Vec::with_capacity(a.len().max(b.len()));
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        let order = match (a.peek(), b.peek()) {
+            (Some((a, ..)), Some((b, ..))) => compare_keys(a.as_bytes(), b.as_bytes()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return joined,
+        };
+        let lone = |(name, _, seen): (String, bool, Seen)| (name, true, seen);
+        match order {
+            Ordering::Less => joined.extend(a.next().map(lone)),
+            Ordering::Greater => joined.extend(b.next().map(lone)),
+            Ordering::Equal => {
+                if let (Some((name, in_a, seen)), Some((_, in_b, other))) = (a.next(), b.next()) {
+                    joined.push((name, in_a || in_b, seen.join(other)));
+                }
+            }
+        }
+    }
+}
