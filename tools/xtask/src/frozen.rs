@@ -146,7 +146,7 @@ fn parse(folder: &Path) -> Result<UnresolvedPackageGroup> {
     for file in wit_files(folder)? {
         sources.push_file(&file)?;
     }
-    sources.push_str(&format!("{EVERYTHING}.wit"), &format!("world {EVERYTHING} {{\n{imports}}}\n"));
+    sources.push_str(&format!("{EVERYTHING}.wit"), format!("world {EVERYTHING} {{\n{imports}}}\n"));
     sources.parse().map_err(|(sources, error)| anyhow!("{}", error.render(&sources)))
 }
 

@@ -1,7 +1,202 @@
-//! The demo.
+//! The demo: the main job on the shipped example, from recording to a running `.cbin`.
+//!
+//! Reads like the job: a model behind HTTP, an agent recorded twice, census, verdict,
+//! compile, answers for tickets nobody recorded, and everything that must be refused being
+//! refused. Any expectation that breaks ends it with the step's output. What it writes is
+//! under `target/demo`; what it reads is in `evals/demo`.
+
+mod agent;
+mod figures;
+mod modules;
+mod tell;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use auto_json::Value;
+
 use crate::workspace::Workspace;
-use anyhow::{Result, bail};
-/// Runs it.
-pub fn run(_: &Workspace) -> Result<()> {
-    bail!("not yet")
+use crate::{components, setup};
+use agent::Model;
+use figures::{Comparison, Figures};
+use tell::{Program, heading, say};
+
+/// Runs the whole of it.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    heading("Set-up and build");
+    setup::run_verb(workspace)?;
+    components::build_all(workspace)?;
+    let started = Instant::now();
+    let demo = Demo::prepare(workspace)?;
+    let model = Model::start(&demo.data)?;
+    demo.record(&model)?;
+    demo.census_and_verdict()?;
+    demo.compile()?;
+    let figures = demo.answers(&model)?;
+    demo.abstains()?;
+    demo.refuses()?;
+    demo.tau_bench(workspace)?;
+    heading("Model against .cbin");
+    print!("{figures}");
+    say(&format!("\nDone in {:.1} s after the build. Look further with:", started.elapsed().as_secs_f64()));
+    for verb in ["inspect", "explain"] {
+        say(&format!("  target/release/auto-host {verb} target/demo/triage.cbin"));
+    }
+    Ok(())
+}
+
+/// Where things are during the demo.
+struct Demo {
+    host: Program,
+    evals: Program,
+    /// `evals/demo`.
+    data: PathBuf,
+    /// `target/demo`, the folder the commands run in.
+    folder: PathBuf,
+}
+
+impl Demo {
+    /// An empty folder to work in; a cache of its own, so that every run starts cold.
+    fn prepare(workspace: &Workspace) -> Result<Demo> {
+        let folder = workspace.path("target/demo");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).with_context(|| format!("could not empty {}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder).with_context(|| format!("could not make {}", folder.display()))?;
+        Ok(Demo {
+            host: Program::new(workspace.binary("auto-host"), &folder),
+            evals: Program::new(workspace.binary("auto-evals"), &folder),
+            data: workspace.path("evals/demo"),
+            folder,
+        })
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.data.join(name).display().to_string()
+    }
+
+    fn record(&self, model: &Model) -> Result<()> {
+        heading("Record the agent, twice");
+        say("An agent triages 48 support tickets with a language model behind HTTP. The model is a");
+        say("small server we ship; the agent and the recorder cannot tell.");
+        for _ in 0..2 {
+            let command =
+                ["record", "--store", "demo.db", "--", "python3", &self.file("agent.py"), &self.file("tickets.jsonl")];
+            self.host.with("DEMO_MODEL_URL", &model.url()).expect(0, &command)?;
+        }
+        let calls = model.calls()?;
+        say(&format!("The server counted {calls} calls."));
+        ensure!(calls == 96, "48 tickets twice are 96 model calls; the server counted {calls}");
+        Ok(())
+    }
+
+    fn census_and_verdict(&self) -> Result<()> {
+        heading("What in it is a fixed rule?");
+        self.host.expect(0, &["census", "--task", "support-triage", "--store", "demo.db"])?;
+        heading("Does what was recorded meet the contract?");
+        self.host.expect(0, &["verify", "--contract", &self.file("demo.contract.toml"), "--store", "demo.db"])?;
+        Ok(())
+    }
+
+    fn compile(&self) -> Result<()> {
+        heading("Compile it");
+        let contract = self.file("demo.contract.toml");
+        let compile = |out: &str| {
+            let command = ["compile", "--contract", &contract, "--store", "demo.db", "--out", out, "--explain"];
+            self.host.expect(0, &command)
+        };
+        let cold = compile("triage.cbin")?;
+        let again = self
+            .host
+            .quiet()
+            .expect(0, &["compile", "--contract", &contract, "--store", "demo.db", "--out", "again.cbin"])?;
+        let same = self.read("triage.cbin")? == self.read("again.cbin")?;
+        ensure!(same, "the same evidence compiled twice gave two different files");
+        say(&format!(
+            "That took {} ms; compiling the unchanged evidence again took {} ms and gave the same bytes.",
+            cold.millis, again.millis
+        ));
+        Ok(())
+    }
+
+    /// Asks the model and the artifact about tickets that were never recorded.
+    fn answers(&self, model: &Model) -> Result<Figures> {
+        heading("Twelve tickets that were never recorded");
+        let held_out = self.file("held-out.jsonl");
+        let first = std::fs::read_to_string(&held_out)?.lines().next().unwrap_or_default().to_owned();
+        self.host.expect(0, &["run", "triage.cbin", "--input", &first])?;
+        let asked = model.ask(&self.file("agent.py"), &held_out)?;
+        let batch = self.host.quiet().expect(0, &["run", "triage.cbin", "--batch", &held_out])?;
+        let comparison = Comparison::of(&asked, &batch.stdout)?;
+        say(&comparison.sentence());
+        comparison.acceptable()?;
+        let call = ["call", "--artifact", "triage.cbin", "--inputs-file", &held_out, "--native", "demo"];
+        let timing = self.evals.quiet().expect(0, &call)?;
+        let timing = timing.stdout.lines().last().unwrap_or_default().to_owned();
+        let timing =
+            Value::parse(&timing).map_err(|error| anyhow::anyhow!("auto-evals call printed no JSON: {error}"))?;
+        Ok(Figures { comparison, timing, bytes: self.read("triage.cbin")?.len() })
+    }
+
+    fn abstains(&self) -> Result<()> {
+        heading("A ticket unlike any that was recorded");
+        say("It has the right shape, and the rule would give an answer. The guard, which is inside the");
+        say("file, says that nothing like it was witnessed: exit code 3, and the caller asks the model.");
+        let far = std::fs::read_to_string(self.data.join("far.json"))?;
+        let reply = self.host.expect(3, &["run", "triage.cbin", "--input", far.trim()])?;
+        ensure!(reply.stdout.is_empty(), "an abstention must leave stdout empty");
+        Ok(())
+    }
+
+    fn refuses(&self) -> Result<()> {
+        heading("What must be refused");
+        let contract = self.file("demo.contract.toml");
+        let seal = |module: &str| {
+            let out = format!("{module}.cbin");
+            let command = ["compile", "--contract", &contract, "--store", "demo.db", "--module", module, "--out", &out];
+            self.host.expect(1, &command)?;
+            ensure!(!self.folder.join(&out).exists(), "{out} was written although it was refused");
+            Ok(())
+        };
+        say("A module of the right shape with the wrong answers: the gate replays every witness.");
+        self.write("wrong.wasm", &modules::wrong_answers())?;
+        seal("wrong.wasm")?;
+        say("A module that imports something: it could reach outside.");
+        self.write("importing.wasm", &modules::importing())?;
+        seal("importing.wasm")?;
+        say("The artifact with one bit flipped: its digest says so before anything runs.");
+        self.write("tampered.cbin", &modules::tampered(&self.read("triage.cbin")?))?;
+        let first = std::fs::read_to_string(self.file("held-out.jsonl"))?.lines().next().unwrap_or_default().to_owned();
+        self.host.expect(6, &["run", "tampered.cbin", "--input", &first])?;
+        Ok(())
+    }
+
+    /// 200 real runs of somebody else's agent, where they are at hand.
+    fn tau_bench(&self, workspace: &Workspace) -> Result<()> {
+        heading("A recording from outside: tau-bench, gpt-4o, airline");
+        let recording = workspace.path("../shared/data/traces/tau-bench-gpt-4o-airline.json");
+        if !recording.exists() {
+            say("Skipped: there is no ../shared/data/traces/tau-bench-gpt-4o-airline.json (it is gpt-4o-airline.json");
+            say("of github.com/sierra-research/tau-bench, historical_trajectories, MIT).");
+            return Ok(());
+        }
+        let file = recording.display().to_string();
+        let import = ["import", "--format", "tau-bench", "--task", "airline", "--store", "airline.db", &file];
+        self.host.expect(0, &import)?;
+        self.host.expect(0, &["census", "--task", "airline", "--store", "airline.db"])?;
+        let census =
+            self.host.quiet().expect(0, &["census", "--task", "airline", "--store", "airline.db", "--json"])?;
+        figures::check_tau_bench(&census.stdout)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.folder.join(name);
+        std::fs::read(&path).with_context(|| format!("could not read {}", path.display()))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.folder.join(name);
+        std::fs::write(Path::new(&path), bytes).with_context(|| format!("could not write {}", path.display()))
+    }
 }
