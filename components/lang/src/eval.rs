@@ -110,9 +110,7 @@ impl<'a> Evaluator<'a> {
                 let taken = if self.eval(condition, scope, fuel)?.as_bool()? { yes } else { no };
                 self.eval(taken, scope, fuel)
             }
-            (Op::Default, [first, second]) => {
-                self.eval(first, scope, fuel).or_else(|| self.eval(second, scope, fuel))
-            }
+            (Op::Default, [first, second]) => self.eval(first, scope, fuel).or_else(|| self.eval(second, scope, fuel)),
             (Op::And | Op::Or, arguments) => {
                 let stop = op == Op::Or;
                 for argument in arguments {
@@ -216,9 +214,7 @@ fn binary(op: Op, a: &Value, b: &Value) -> Option<Value> {
 
 fn ternary(op: Op, a: &Value, b: &Value, c: &Value) -> Option<Value> {
     match op {
-        Op::Replace => Bytes::collect(|out| {
-            text::replace(a.as_text()?, b.as_text()?, c.as_text()?, &mut out.sink())
-        }),
+        Op::Replace => Bytes::collect(|out| text::replace(a.as_text()?, b.as_text()?, c.as_text()?, &mut out.sink())),
         Op::Substr => text::substr(a.as_text()?, integer(b)?, Some(integer(c)?)).map(Value::from),
         Op::Between => text::between(a.as_text()?, b.as_text()?, c.as_text()?).map(Value::from),
         Op::Token => text::token(a.as_text()?, text::class_named(b.as_text()?)?, integer(c)?).map(Value::from),

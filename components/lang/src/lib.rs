@@ -3,7 +3,7 @@
 //! A small, total, pure expression language over JSON values: one input `$`, partial
 //! operators, no recursion. An expression is undefined rather than wrong where an
 //! operator does not apply, and an undefined program abstains. Here are its text form
-//! ([`parse`], `Display`), its operators ([`ops`]), its types (`type_of`), its meaning
+//! ([`parse`], `Display`), its operators ([`ops`]), its types ([`type_of`]), its meaning
 //! ([`eval()`]) and its description length ([`cost()`]). `emit` compiles it to WebAssembly;
 //! both call the same kernels (`auto_rt::kernels`), so they cannot disagree.
 
@@ -12,9 +12,11 @@ mod eval;
 mod expr;
 pub mod ops;
 mod parse;
+mod types;
 
 pub use cost::{FIELD_COST, cost, literal_cost};
 pub use eval::{apply, eval, eval_in};
 pub use expr::{Each, Expr};
 pub use ops::Op;
 pub use parse::{MAX_DEPTH, ParseError, parse};
+pub use types::{TypeError, accepts, join, type_of};
