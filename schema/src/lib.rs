@@ -16,6 +16,7 @@
 pub mod cbin;
 pub mod contract;
 pub mod digest;
+pub mod evidence;
 mod flat;
 pub mod ir;
 pub mod manifest;

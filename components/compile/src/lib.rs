@@ -1,1 +1,224 @@
-//! Auto component: compile.
+//! The compile driver.
+//!
+//! Reads like the paragraph that describes it: take the observations and the contract,
+//! ask for a program, hold part of the observations out and ask again, calibrate the
+//! guard on what was held out, generate code, and hand the result to the host to seal.
+//! Each step is a rung; the report says which rung refused what, and why.
+
+/// The world's types and functions, generated from `wit/`.
+#[allow(missing_docs)]
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: ["../../wit/pass", "../../wit/host", "../../wit/driver"],
+        world: "auto:driver/compile",
+        generate_all,
+        additional_derives: [PartialEq],
+    });
+}
+
+mod config;
+mod folds;
+mod report;
+mod wire;
+
+use auto_json::Value;
+use auto_schema::contract::{Contract, GuardPolicy, Match};
+
+use auto::host::artifact::{Draft, seal};
+use auto::host::jobs::{Backend, Task};
+use auto::host::{evidence, jobs, progress, sandbox};
+use auto::pass::check::check;
+use auto::pass::emit::emit;
+use auto::pass::extract::{Budget, Hints, Search};
+use auto::pass::guard::{Policy, calibrate};
+use auto::pass::types::{Fault, Observation, Outcome, Scored, Witness};
+use bindings::{auto, exports};
+use config::Config;
+use report::Report;
+
+const SYNTHESIZE: &str = "auto:pass/extract@0.1.0#synthesize";
+
+/// The component.
+pub struct Compile;
+
+impl exports::auto::driver::job::Guest for Compile {
+    fn run(config: String) -> Result<String, Fault> {
+        let config = Config::read(&config)?;
+        let contract = evidence::contract();
+        let contract = Value::parse(&contract)
+            .map_err(|error| fault("bad-contract", error.to_string()))
+            .and_then(|value| Contract::from_value(&value).map_err(|error| fault("bad-contract", error.to_string())))?;
+        let observations = evidence::observations();
+        let mut report = Report::default();
+        let draft = match &config.module {
+            Some(module) => Some(given(module, &mut report)),
+            None => compiled(&config, &contract, &observations, &mut report)?,
+        };
+        if let Some(draft) = draft {
+            progress::report("seal", 0, None);
+            report.sealed(seal(&draft)?);
+        }
+        Ok(report.text())
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+bindings::export!(Compile with_types_in bindings);
+
+/// A module of somebody's own: nothing is synthesised, the gate alone decides.
+fn given(module: &[u8], report: &mut Report) -> Draft {
+    report.passed("module", "a module was given; its behaviour is judged by the gate alone");
+    Draft { module: module.to_vec(), metered: None, graph: None, held_out: Vec::new(), notes: report.notes() }
+}
+
+/// From observations to a draft, or none where a rung refused.
+fn compiled(
+    config: &Config,
+    contract: &Contract,
+    observations: &[Observation],
+    report: &mut Report,
+) -> Result<Option<Draft>, Fault> {
+    let known = trainable(contract, observations, report);
+    if known.is_empty() {
+        report.refused("evidence", "no observation has a single recorded output; record more runs, or check the scope");
+        return Ok(None);
+    }
+    let hints = Hints {
+        input_type: contract.input.to_string(),
+        output_type: contract.output.to_string(),
+        unlabelled: observations.iter().filter(|one| !settled(one)).map(|one| one.input.clone()).collect(),
+    };
+    let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
+    let folds = folds::folds(&inputs, config.folds, config.seed);
+
+    let mut searches = synthesize(config, &hints, &known, &folds)?.into_iter();
+    let whole = searches.next().unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
+    let whole = match whole {
+        Ok(search) => search,
+        Err(fault) => {
+            report.refused("extract", fault.message);
+            return Ok(None);
+        }
+    };
+    let Some(best) = whole.found.first() else {
+        report.refused("extract", unexplained(&whole));
+        return Ok(None);
+    };
+    report.program(&best.text, best.cost, whole.steps);
+
+    let finding = check(&best.program, &known)?;
+    if let Some(counterexample) = finding.counterexamples.first() {
+        report.contradicted(finding.checked - finding.agreeing, counterexample);
+        return Ok(None);
+    }
+    report.passed("check", format!("fits {} of {} observations", finding.agreeing, finding.checked));
+
+    let held_out = held_out(&known, &folds, searches)?;
+    report.held_out(&held_out, folds.len());
+
+    let program = if contract.guard == GuardPolicy::Auto {
+        progress::report("guard", 0, None);
+        let guarded = calibrate(&known, &best.program, &held_out, Policy { quantile: config.quantile })?;
+        report.passed("guard", "calibrated on the held-out answers");
+        guarded
+    } else {
+        report.passed("guard", "none, because the contract says guard = \"none\"");
+        best.program.clone()
+    };
+    progress::report("emit", 0, None);
+    let emitted = emit(&program)?;
+    report.passed("emit", format!("{} bytes", emitted.module.len()));
+    Ok(Some(Draft {
+        module: emitted.module,
+        metered: Some(emitted.metered),
+        graph: Some(program),
+        held_out,
+        notes: report.notes(),
+    }))
+}
+
+/// What a program can be made from: observations with one output and no error, and the
+/// contract's exact examples, which are true whether or not they were witnessed.
+fn trainable(contract: &Contract, observations: &[Observation], report: &mut Report) -> Vec<Observation> {
+    let mut known: Vec<Observation> = observations.iter().filter(|one| settled(one)).cloned().collect();
+    let unsettled = observations.len() - known.len();
+    for example in contract.examples.iter().filter(|example| example.compare == Match::Exact) {
+        let (input, output) = (example.input.canonical().into_string(), example.output.canonical().into_string());
+        if !observations.iter().any(|one| one.input == input) {
+            known.push(Observation { input, outputs: vec![Witness { output, count: 1 }], errors: 0 });
+        }
+    }
+    known.sort_by(|a, b| a.input.cmp(&b.input));
+    if unsettled > 0 {
+        report.remark("evidence", format!("{unsettled} inputs have several outputs or an error and teach nothing"));
+    }
+    known
+}
+
+fn settled(observation: &Observation) -> bool {
+    observation.outputs.len() == 1 && observation.errors == 0
+}
+
+/// Synthesises from everything, then once without each fold, on all cores; the results in
+/// that order.
+fn synthesize(
+    config: &Config,
+    hints: &Hints,
+    known: &[Observation],
+    folds: &[Vec<usize>],
+) -> Result<Vec<Result<Search, Fault>>, Fault> {
+    let task = |rows: Vec<&Observation>, candidates: u32| Task {
+        target: SYNTHESIZE.into(),
+        arguments: wire::synthesis(&rows, hints, &Budget { steps: config.steps, candidates }),
+    };
+    let mut tasks = vec![task(known.iter().collect(), config.candidates)];
+    for fold in folds {
+        let rows = known.iter().enumerate().filter(|(row, _)| fold.binary_search(row).is_err());
+        tasks.push(task(rows.map(|(_, one)| one).collect(), 1));
+    }
+    progress::report("extract", 0, Some(tasks.len() as u64));
+    let results = jobs::run(&Backend::Wasm, &tasks)?;
+    progress::report("extract", tasks.len() as u64, Some(tasks.len() as u64));
+    Ok(results.into_iter().map(|result| result.and_then(|text| wire::search(&text))).collect())
+}
+
+/// Runs, for each fold, the program found without it on the inputs held out, in the
+/// sandbox. A fold without a program abstains on all of its inputs.
+fn held_out(
+    known: &[Observation],
+    folds: &[Vec<usize>],
+    searches: impl Iterator<Item = Result<Search, Fault>>,
+) -> Result<Vec<Scored>, Fault> {
+    let mut scored = Vec::new();
+    for (number, (fold, search)) in folds.iter().zip(searches).enumerate() {
+        progress::report("fold", number as u64, Some(folds.len() as u64));
+        let inputs: Vec<String> = fold.iter().map(|&row| known[row].input.clone()).collect();
+        let program = search.ok().and_then(|search| search.found.into_iter().next());
+        let outcomes: Vec<Outcome> = match program {
+            Some(found) => {
+                let module = emit(&found.program)?.module;
+                sandbox::run(&module, &inputs)?.into_iter().map(|replay| replay.outcome).collect()
+            }
+            None => inputs.iter().map(|_| Outcome::Abstain(report::no_program())).collect(),
+        };
+        for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
+            let expected = known[row].outputs[0].output.clone();
+            scored.push(Scored { fold: number as u32, input, expected, outcome });
+        }
+    }
+    Ok(scored)
+}
+
+/// Why extraction found nothing, in a sentence.
+fn unexplained(search: &Search) -> String {
+    let how = if search.exhausted {
+        "no program of the language up to the depth limit fits every observation"
+    } else {
+        "no program was found within the budget; raise --seconds"
+    };
+    [&[how.to_owned()], search.notes.as_slice()].concat().join("; ")
+}
+
+pub(crate) fn fault(code: &str, message: impl Into<String>) -> Fault {
+    Fault { code: code.into(), message: message.into(), at: None }
+}

@@ -1,0 +1,134 @@
+//! What the driver says at the end: each rung in order with what became of it.
+
+use auto_json::{Record, Value};
+
+use crate::bindings::auto::host::artifact::Sealed;
+use crate::bindings::auto::pass::check::Counterexample;
+use crate::bindings::auto::pass::gate::{Finding, Status};
+use crate::bindings::auto::pass::types::{Novelty, Outcome, Scored};
+
+/// The report, as it grows.
+#[derive(Default)]
+pub struct Report {
+    rungs: Vec<(&'static str, &'static str, String)>,
+    details: Record,
+    sealed: bool,
+}
+
+impl Report {
+    /// A rung that let the job through.
+    pub fn passed(&mut self, rung: &'static str, why: impl Into<String>) {
+        self.rungs.push((rung, "passed", why.into()));
+    }
+
+    /// Something worth knowing that decides nothing.
+    pub fn remark(&mut self, rung: &'static str, why: impl Into<String>) {
+        self.rungs.push((rung, "remark", why.into()));
+    }
+
+    /// A rung that ended the job.
+    pub fn refused(&mut self, rung: &'static str, why: impl Into<String>) {
+        self.rungs.push((rung, "refused", why.into()));
+    }
+
+    /// The program that extraction found.
+    pub fn program(&mut self, text: &str, cost: u32, steps: u64) {
+        self.passed("extract", format!("found a program of cost {cost} in {steps} steps"));
+        self.details.set("program", text);
+        self.details.set("extract_steps", steps);
+    }
+
+    /// Extraction proposed something that check does not confirm.
+    pub fn contradicted(&mut self, wrong: u32, first: &Counterexample) {
+        let got = first.got.as_deref().unwrap_or("nothing");
+        let why = format!(
+            "the program of extract is wrong on {wrong} observations; for {} it gives {got}, recorded was {}, at {}",
+            first.input, first.expected, first.at
+        );
+        self.refused("check", why);
+    }
+
+    /// What the programs found without each fold said about it.
+    pub fn held_out(&mut self, scored: &[Scored], folds: usize) {
+        if scored.is_empty() {
+            self.remark("out-of-fold", "not measured: there are not two groups of inputs to hold out in turn");
+            return;
+        }
+        let count = |wanted: fn(&Scored) -> bool| scored.iter().filter(|one| wanted(one)).count();
+        let right = count(|one| matches!(&one.outcome, Outcome::Answer(answer) if *answer == one.expected));
+        let abstained = count(|one| matches!(one.outcome, Outcome::Abstain(_)));
+        let wrong = scored.len() - right - abstained;
+        self.passed(
+            "out-of-fold",
+            format!("{right} right, {wrong} wrong, {abstained} undefined of {} in {folds} folds", scored.len()),
+        );
+        let figures = Record::new()
+            .with("rows", scored.len())
+            .with("folds", folds)
+            .with("right", right)
+            .with("wrong", wrong)
+            .with("undefined", abstained);
+        self.details.set("out_of_fold", figures);
+    }
+
+    /// What the host's seal came to.
+    pub fn sealed(&mut self, sealed: Sealed) {
+        let broken: Vec<String> =
+            sealed.verdict.findings.iter().filter(|finding| finding.status != Status::Pass).map(sentence).collect();
+        match &sealed.id {
+            Some(id) => {
+                self.passed("gate", format!("{} claims hold", sealed.verdict.findings.len()));
+                self.details.set("artifact", Record::new().with("id", id.as_str()).with("bytes", sealed.size));
+                self.sealed = true;
+            }
+            None => self.refused("gate", broken.join("; ")),
+        }
+        self.details.set("eval_run", sealed.eval_run);
+        self.details.set("verdict", status(&sealed.verdict.status));
+        self.details.set("findings", sealed.verdict.findings.iter().map(finding).collect::<Vec<_>>());
+    }
+
+    /// The rungs so far, a sentence each, for the manifest.
+    pub fn notes(&self) -> Vec<String> {
+        self.rungs.iter().map(|(rung, status, why)| format!("{rung} {status}: {why}")).collect()
+    }
+
+    /// The report as JSON.
+    pub fn text(mut self) -> String {
+        let rungs = self.rungs.iter().map(|(rung, status, why)| {
+            Record::new().with("rung", *rung).with("status", *status).with("why", why.as_str()).into()
+        });
+        self.details.set("rungs", rungs.collect::<Vec<Value>>());
+        self.details.set("status", if self.sealed { "sealed" } else { "refused" });
+        Value::from(self.details).canonical().into_string()
+    }
+}
+
+/// The outcome of a held-out input for which no program was found.
+pub fn no_program() -> Novelty {
+    Novelty { reason: "no-program".into(), score: 1_000_000, limit: 0 }
+}
+
+fn status(status: &Status) -> &str {
+    match status {
+        Status::Pass => "pass",
+        Status::Fail => "fail",
+        Status::Inconclusive => "inconclusive",
+        Status::Other(other) => other,
+    }
+}
+
+fn sentence(finding: &Finding) -> String {
+    let example = finding.counterexample.as_deref().map(|input| format!(", for example {input}")).unwrap_or_default();
+    format!("{} {}: {}{example}", finding.id, status(&finding.status), finding.detail)
+}
+
+fn finding(finding: &Finding) -> Value {
+    Record::new()
+        .with("id", finding.id.as_str())
+        .with("status", status(&finding.status))
+        .with("claim", finding.claim.as_str())
+        .with("detail", finding.detail.as_str())
+        .with("counterexample", finding.counterexample.clone())
+        .into()
+}

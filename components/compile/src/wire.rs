@@ -1,0 +1,63 @@
+//! Values as `auto:host/jobs` takes and returns them: JSON, records as objects, bytes as
+//! base64. Only what this driver sends and reads.
+
+use auto_json::{Record, Value};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::bindings::auto::pass::extract::{Budget, Candidate, Hints, Search};
+use crate::bindings::auto::pass::types::{Fault, Observation};
+
+/// The arguments of `auto:pass/extract#synthesize`.
+pub fn synthesis(on: &[&Observation], hints: &Hints, budget: &Budget) -> String {
+    let hints = Record::new()
+        .with("input_type", hints.input_type.as_str())
+        .with("output_type", hints.output_type.as_str())
+        .with("unlabelled", texts(&hints.unlabelled));
+    let budget = Record::new().with("steps", budget.steps).with("candidates", budget.candidates);
+    let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
+    Value::List(vec![observations.into(), hints.into(), budget.into()]).canonical().into_string()
+}
+
+fn observation(observation: &Observation) -> Value {
+    let witness = |output: &str, count: u32| Record::new().with("output", output).with("count", count).into();
+    let outputs: Vec<Value> = observation.outputs.iter().map(|output| witness(&output.output, output.count)).collect();
+    Record::new()
+        .with("input", observation.input.as_str())
+        .with("outputs", outputs)
+        .with("errors", observation.errors)
+        .into()
+}
+
+fn texts(items: &[String]) -> Vec<Value> {
+    items.iter().map(|item| item.as_str().into()).collect()
+}
+
+/// Reads the result of `auto:pass/extract#synthesize`.
+pub fn search(result: &str) -> Result<Search, Fault> {
+    read_search(result).ok_or_else(|| Fault {
+        code: "bad-output".into(),
+        message: "auto:pass/extract#synthesize returned something that is not a search result".into(),
+        at: None,
+    })
+}
+
+fn read_search(result: &str) -> Option<Search> {
+    let value = Value::parse(result).ok()?;
+    let found: Option<Vec<Candidate>> = value.get("found")?.as_list()?.iter().map(candidate).collect();
+    let notes = value.get("notes")?.as_list()?.iter().map(|note| note.as_text().map(str::to_owned));
+    Some(Search {
+        found: found?,
+        steps: value.get("steps")?.as_u64()?,
+        exhausted: value.get("exhausted")?.as_bool()?,
+        notes: notes.collect::<Option<_>>()?,
+    })
+}
+
+fn candidate(value: &Value) -> Option<Candidate> {
+    Some(Candidate {
+        program: STANDARD.decode(value.get("program")?.as_text()?).ok()?,
+        cost: u32::try_from(value.get("cost")?.as_u64()?).ok()?,
+        text: value.get("text")?.as_text()?.to_owned(),
+    })
+}

@@ -1,0 +1,122 @@
+//! The components this binary carries or was told to use, and the engine that runs them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use auto_engine::{Engine, Limits, Options, Pass, Providers};
+use auto_schema::digest::Digest;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::options::Global;
+use crate::reply::Exit;
+
+include!(concat!(env!("OUT_DIR"), "/components.rs"));
+
+/// The interface every compile asks before anything is sealed.
+pub const GATE: &str = "auto:pass/gate@0.1.0";
+const IMPORTER: &str = "auto:pass/importer@0.1.0";
+const JOB: &str = "auto:driver/job@0.1.0";
+
+/// The loaded components and the engine.
+pub struct Toolbox {
+    /// The engine.
+    pub engine: Engine,
+    /// The passes, the topmost last.
+    pub providers: Providers,
+    /// Everything loaded, in order.
+    pub all: Vec<Arc<Pass>>,
+    /// The components that came with the binary.
+    pub builtin: BTreeSet<Digest>,
+}
+
+impl Toolbox {
+    /// Loads the components and puts `extra` on top of the stack of providers.
+    pub fn open(global: &Global, extra: &[PathBuf]) -> Result<Toolbox, Failure> {
+        let limits = Limits {
+            fuel: global.fuel,
+            memory: global.memory,
+            deadline: global.deadline.map(Duration::from_secs),
+            output: global.max_output,
+        };
+        let engine = Engine::new(Options { cache: global.cache_folder(), limits, audit: false })?;
+        let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
+        match &global.passes {
+            Some(folder) => toolbox.add_folder(folder)?,
+            None => {
+                for (name, bytes) in COMPONENTS {
+                    let pass = toolbox.add(name, bytes.to_vec())?;
+                    toolbox.builtin.insert(pass.digest);
+                }
+            }
+        }
+        for file in extra {
+            let label = file.display().to_string();
+            toolbox.add(&label, files::read(file)?)?;
+        }
+        Ok(toolbox)
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let entries = fs::read_dir(folder).map_err(|error| files::unreadable(folder, &error))?;
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
+        paths.sort();
+        for path in paths {
+            let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            self.add(&label, files::read(&path)?)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, label: &str, bytes: Vec<u8>) -> Result<Arc<Pass>, Failure> {
+        let pass = self.engine.load(label, bytes)?;
+        // Importers and drivers are chosen by name, not by interface: there are several.
+        if ![IMPORTER, JOB].iter().any(|interface| exports(&pass, interface)) {
+            self.providers.push(pass.clone());
+        }
+        self.all.push(pass.clone());
+        Ok(pass)
+    }
+
+    /// The trace importers, each the only provider of a stack of its own.
+    pub fn importers(&self) -> Vec<(Arc<Pass>, Providers)> {
+        let alone = |pass: &Arc<Pass>| {
+            let mut providers = Providers::new();
+            providers.push(pass.clone());
+            (pass.clone(), providers)
+        };
+        self.all.iter().filter(|pass| exports(pass, IMPORTER)).map(alone).collect()
+    }
+
+    /// The driver of that name; a later one of the same name wins.
+    pub fn driver(&self, name: &str) -> Result<Arc<Pass>, Failure> {
+        let found = self.all.iter().rev().find(|pass| pass.label == name && exports(pass, JOB));
+        found.cloned().ok_or_else(|| missing(&format!("the driver {name}")))
+    }
+
+    /// The gate that decides: the built-in one, or the one `trusted` names by digest.
+    pub fn gate(&self, trusted: Option<Digest>) -> Result<Arc<Pass>, Failure> {
+        let mut gates = self.all.iter().filter(|pass| exports(pass, GATE));
+        match trusted {
+            None => gates.next().cloned().ok_or_else(|| missing("the gate")),
+            Some(digest) => gates.find(|pass| pass.digest == digest).cloned().ok_or_else(|| {
+                Failure::new(Exit::Usage, "unknown-gate", format!("no component given has the digest {digest}"))
+                    .help("give the gate with --pass FILE; `auto-host pass list --pass FILE` shows its digest")
+            }),
+        }
+    }
+}
+
+/// Whether a component exports that interface.
+pub fn exports(pass: &Pass, interface: &str) -> bool {
+    pass.exports.iter().any(|export| export == interface)
+}
+
+fn missing(what: &str) -> Failure {
+    Failure::new(Exit::Refused, "no-components", format!("{what} is not among the components"))
+        .help("build with `cargo xtask build`, or name a folder of components with --passes DIR")
+}

@@ -1,0 +1,65 @@
+//! The options that every verb takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Options of the tool itself.
+#[derive(Args)]
+pub struct Global {
+    /// Print one JSON object on stdout instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say on stderr what each pass call took
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+    /// Use the components in this folder instead of the built-in ones
+    #[arg(long, global = true, value_name = "DIR")]
+    pub passes: Option<PathBuf>,
+    /// Where compiled code and results of passes are kept [default: the user's cache folder]
+    #[arg(long, global = true, value_name = "DIR", env = "AUTO_CACHE")]
+    pub cache: Option<PathBuf>,
+    /// The fuel of a call (about one unit an instruction)
+    #[arg(long, global = true, value_name = "N")]
+    pub fuel: Option<u64>,
+    /// The most memory of a call, in bytes
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub memory: Option<u64>,
+    /// The most time of a call, in seconds
+    #[arg(long, global = true, value_name = "SECONDS")]
+    pub deadline: Option<u64>,
+    /// The largest result of a pass call, in bytes
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub max_output: Option<u64>,
+    /// The largest input of an artifact, in bytes
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub max_input: Option<u64>,
+}
+
+impl Global {
+    /// The cache folder: the flag, `$AUTO_CACHE`, or `auto` in the user's cache folder;
+    /// none where the user has no home.
+    pub fn cache_folder(&self) -> Option<PathBuf> {
+        let user = || {
+            let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        };
+        self.cache.clone().or_else(|| user().map(|folder| folder.join("auto")))
+    }
+}
+
+/// Which store a verb works on.
+#[derive(Args)]
+pub struct StoreOption {
+    /// The store with the recorded traces
+    #[arg(long, value_name = "FILE", env = "AUTO_STORE", default_value = "auto.db")]
+    pub store: PathBuf,
+}
+
+/// Where eval-run records go.
+#[derive(Args)]
+pub struct RunsOption {
+    /// The folder for eval-run records and journals
+    #[arg(long, value_name = "DIR", default_value = "auto-runs")]
+    pub runs: PathBuf,
+}

@@ -1,0 +1,81 @@
+//! How a verb ends: an exit code, a stable word for machines, text for people, an object
+//! for `--json`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use auto_json::{Record, Value};
+
+use crate::failure::Failure;
+
+/// The exit codes. Usage errors (2) are clap's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// Refused or failed.
+    Refused = 1,
+    /// The command line or a file that the person wrote is not understood.
+    Usage = 2,
+    /// The artifact abstained.
+    Abstained = 3,
+    /// The gate could not decide.
+    Inconclusive = 4,
+    /// A pass or artifact broke a limit or trapped.
+    Broken = 5,
+    /// A digest, signature or store is damaged.
+    Integrity = 6,
+}
+
+/// What a verb has to say.
+pub struct Reply {
+    /// How it ended.
+    pub exit: Exit,
+    /// A stable word for how it ended.
+    pub code: String,
+    /// For people, on stdout; on stderr where the verb failed.
+    pub text: String,
+    /// For machines: what `--json` prints beside `code` and `exit`.
+    pub fields: Record,
+    /// Whether `text` is bad news.
+    pub failed: bool,
+}
+
+impl Reply {
+    /// A verb that did what was asked.
+    pub fn done(code: &str, text: impl Into<String>, fields: Record) -> Reply {
+        Reply { exit: Exit::Done, code: code.into(), text: text.into(), fields, failed: false }
+    }
+
+    /// The same with another exit code.
+    pub fn exit(mut self, exit: Exit) -> Reply {
+        self.exit = exit;
+        self
+    }
+
+    /// Prints it and gives the process its exit code. A closed pipe is not an error.
+    pub fn print(self, json: bool) -> ExitCode {
+        let code = ExitCode::from(self.exit as u8);
+        if json {
+            let fields = self.fields.with("code", self.code).with("exit", u32::from(self.exit as u8));
+            let _ = writeln!(std::io::stdout().lock(), "{}", Value::from(fields));
+        } else if self.failed {
+            let _ = writeln!(std::io::stderr().lock(), "{}", self.text);
+        } else if !self.text.is_empty() {
+            let _ = writeln!(std::io::stdout().lock(), "{}", self.text);
+        }
+        code
+    }
+}
+
+impl From<Failure> for Reply {
+    fn from(failure: Failure) -> Reply {
+        let fields = Record::new()
+            .with("message", failure.message.as_str())
+            .with("at", failure.at.clone())
+            .with("help", failure.help.clone())
+            .with("log", failure.log.iter().map(|line| line.as_str().into()).collect::<Vec<Value>>());
+        Reply { exit: failure.exit, text: failure.to_string(), code: failure.code, fields, failed: true }
+    }
+}

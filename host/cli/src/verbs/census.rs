@@ -1,0 +1,42 @@
+//! `census`: which parts of a task are secretly a fixed rule.
+
+use auto_store::Store;
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::options::{Global, StoreOption};
+use crate::reply::{Exit, Reply};
+
+/// Report how deterministic each operation of a task was
+///
+/// An operation is witnessed when the same input was recorded at least twice, and
+/// deterministic when it then always had the same output and no error.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host census --task triage --store auto.db")]
+pub struct Opts {
+    /// The task
+    #[arg(long)]
+    task: String,
+    #[command(flatten)]
+    store: StoreOption,
+}
+
+impl Opts {
+    pub fn run(self, _: &Global) -> Result<Reply, Failure> {
+        let store = Store::open_read(&self.store.store)?;
+        let tasks = store.tasks()?;
+        if !tasks.iter().any(|task| task.task == self.task) {
+            let known: Vec<&str> = tasks.iter().map(|task| task.task.as_str()).collect();
+            let store = self.store.store.display();
+            return Err(Failure::new(
+                Exit::Refused,
+                "no-traces",
+                format!("{store} has no traces of task {:?}", self.task),
+            )
+            .help(format!("its tasks are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })));
+        }
+        let census = store.census(&self.task)?;
+        let fields = census.to_value().as_record().cloned().unwrap_or_default();
+        Ok(Reply::done("census", census.to_string(), fields))
+    }
+}

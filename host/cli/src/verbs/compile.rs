@@ -1,0 +1,201 @@
+//! `compile`: recorded behaviour and a contract in, a sealed artifact or a refusal out.
+
+use std::path::PathBuf;
+
+use auto_engine::{Job, JobReport, Observation};
+use auto_json::{Record, Value};
+use auto_schema::contract::Contract;
+use auto_schema::digest::Digest;
+use auto_store::Store;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{Global, RunsOption, StoreOption};
+use crate::reply::{Exit, Reply};
+
+/// The extractor's steps in a second, for --seconds. A step is one program evaluated on
+/// one input; a round figure below what a slow machine does, so that the same flag gives
+/// the same artifact everywhere.
+const STEPS_PER_SECOND: u64 = 1_000_000;
+
+/// Compile what was recorded into a verified artifact
+///
+/// Nothing is written unless the gate passes it. Exit code 1: a rung refused, and the
+/// report says which and why.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  auto-host compile --contract triage.contract.toml --store auto.db --out triage.cbin"
+)]
+pub struct Opts {
+    /// The contract
+    #[arg(long, value_name = "FILE")]
+    contract: PathBuf,
+    #[command(flatten)]
+    store: StoreOption,
+    /// Where the artifact goes
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    runs: RunsOption,
+    /// A component that provides passes, or a driver named like the built-in one; put on top
+    #[arg(long = "pass", value_name = "P.wasm")]
+    passes: Vec<PathBuf>,
+    /// Seal this module instead of compiling a program
+    #[arg(long, value_name = "M.wasm")]
+    module: Option<PathBuf>,
+    /// Decides which rows are held out together
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// How long to look for a program, in seconds of a slow machine
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    seconds: u64,
+    /// Let the gate with this digest decide instead of the built-in one
+    #[arg(long, value_name = "DIGEST")]
+    trust_gate: Option<String>,
+    /// Run every pass call again and compare
+    #[arg(long)]
+    audit: bool,
+    /// Print the program that was found and every claim the gate checked
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Opts {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let contract = Contract::load(&self.contract)?;
+        let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
+        let store = Store::open_read(&self.store.store)?;
+        let observations = observations(&store, &contract)?;
+        let toolbox = Toolbox::open(global, &self.passes)?;
+        let driver = toolbox.driver("compile")?;
+        let job = Job {
+            config: self.config()?,
+            contract,
+            observations,
+            run_dir: self.runs.runs.clone(),
+            pinned_gate: toolbox.gate(trusted)?,
+            trusted_gate: trusted.is_some(),
+            builtin: toolbox.builtin.clone(),
+            progress: progress(global),
+        };
+        let report = toolbox.engine.run_driver(&driver, &toolbox.providers, job)?;
+        trace(global, &toolbox);
+        if let Some(eval_run) = &report.eval_run {
+            let bytes = eval_run.canonical().into_string();
+            let path = self.runs.runs.join(format!("{}.json", Digest::of(bytes.as_bytes())));
+            files::write(&path, bytes.as_bytes())?;
+        }
+        if let Some(artifact) = &report.artifact {
+            files::write(&self.out, artifact)?;
+        }
+        Ok(self.reply(report))
+    }
+
+    fn config(&self) -> Result<Value, Failure> {
+        let mut config =
+            Record::new().with("seed", self.seed).with("steps", self.seconds.saturating_mul(STEPS_PER_SECOND));
+        if let Some(module) = &self.module {
+            config.set("module", STANDARD.encode(files::read(module)?));
+        }
+        Ok(config.into())
+    }
+
+    fn reply(&self, report: JobReport) -> Reply {
+        let fields = report.report.as_record().cloned().unwrap_or_default();
+        let mut text = rungs(&report.report);
+        if self.explain {
+            text.push_str(&explanation(&report.report));
+        }
+        if report.artifact.is_some() {
+            let bytes = report.artifact.as_ref().map_or(0, Vec::len);
+            text.push_str(&format!("wrote {} ({bytes} bytes)", self.out.display()));
+            return Reply::done("sealed", text, fields.with("out", self.out.display().to_string()));
+        }
+        text.push_str("nothing was written");
+        let inconclusive = report.report.get("verdict").and_then(Value::as_text) == Some("inconclusive");
+        let exit = if inconclusive { Exit::Inconclusive } else { Exit::Refused };
+        let mut reply = Reply::done("refused", text, fields).exit(exit);
+        reply.failed = true;
+        reply
+    }
+}
+
+/// The observations of a contract's scope.
+pub fn observations(store: &Store, contract: &Contract) -> Result<Vec<Observation>, Failure> {
+    Ok(store.observations(&contract.task, &contract.scope)?)
+}
+
+fn digest(text: &str) -> Result<Digest, Failure> {
+    Digest::parse(text).ok_or_else(|| {
+        Failure::new(Exit::Usage, "bad-digest", format!("{text:?} is not a digest"))
+            .help("a digest is 64 hexadecimal digits; `auto-host pass list` shows them")
+    })
+}
+
+/// Where the driver's progress goes: stderr, if a person is looking.
+fn progress(global: &Global) -> Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync> {
+    use std::io::IsTerminal as _;
+    if global.json || !std::io::stderr().is_terminal() {
+        return Box::new(|_, _, _| {});
+    }
+    Box::new(|stage, done, total| match total {
+        Some(total) => eprintln!("  {stage} {done}/{total}"),
+        None => eprintln!("  {stage}"),
+    })
+}
+
+/// What each pass call took, for `--verbose`.
+pub fn trace(global: &Global, toolbox: &Toolbox) {
+    let calls = toolbox.engine.take_trace();
+    if !global.verbose {
+        return;
+    }
+    for call in calls {
+        let digest = call.digest.to_string();
+        let memo = if call.memo_hit { "memo" } else { "ran" };
+        eprintln!(
+            "{:<10} {} {}#{} fuel {} {} µs {memo}",
+            call.pass,
+            &digest[..12],
+            call.interface,
+            call.function,
+            call.fuel,
+            call.micros
+        );
+    }
+}
+
+fn rungs(report: &Value) -> String {
+    let mut text = String::new();
+    for rung in report.get("rungs").and_then(Value::as_list).unwrap_or_default() {
+        let part = |key: &str| rung.get(key).and_then(Value::as_text).unwrap_or_default();
+        text.push_str(&format!("{:<12} {:<8} {}\n", part("rung"), part("status"), part("why")));
+    }
+    text
+}
+
+fn explanation(report: &Value) -> String {
+    let mut text = String::new();
+    if let Some(program) = report.get("program").and_then(Value::as_text) {
+        text.push_str(&format!("\nprogram:\n  {program}\n"));
+    }
+    text.push_str(&findings(report));
+    text
+}
+
+/// The gate's findings, one a line.
+pub fn findings(report: &Value) -> String {
+    let mut text = String::new();
+    for finding in report.get("findings").and_then(Value::as_list).unwrap_or_default() {
+        let part = |key: &str| finding.get(key).and_then(Value::as_text).unwrap_or_default();
+        text.push_str(&format!("{:<13} {:<24} {}: {}\n", part("status"), part("id"), part("claim"), part("detail")));
+        if let Some(example) = finding.get("counterexample").and_then(Value::as_text) {
+            text.push_str(&format!("{:<38} for example {example}\n", ""));
+        }
+    }
+    text
+}

@@ -1,0 +1,98 @@
+//! `doctor`: checks the installation and says what is missing.
+
+use std::process::{Command, Stdio};
+
+use auto_json::{Record, Value};
+use clap::Args;
+
+use crate::components::{COMPONENTS, GATE, Toolbox};
+use crate::failure::Failure;
+use crate::options::Global;
+use crate::reply::{Exit, Reply};
+
+/// Check the installation and say what is missing
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host doctor")]
+pub struct Opts {}
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    required: bool,
+    result: Result<String, String>,
+}
+
+impl Opts {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let checks = [components(global), cache(global), gate(global), python()];
+        let failed = checks.iter().any(|check| check.required && check.result.is_err());
+        let mut text = String::new();
+        let mut rows: Vec<Value> = Vec::new();
+        for check in &checks {
+            let (mark, detail) = match &check.result {
+                Ok(detail) => ("ok", detail),
+                Err(detail) if check.required => ("MISSING", detail),
+                Err(detail) => ("absent", detail),
+            };
+            text.push_str(&format!("{mark:<8} {:<12} {detail}\n", check.name));
+            rows.push(
+                Record::new().with("name", check.name).with("status", mark).with("detail", detail.as_str()).into(),
+            );
+        }
+        let fields = Record::new().with("checks", rows);
+        let code = if failed { "incomplete" } else { "healthy" };
+        let reply = Reply::done(code, text.trim_end(), fields);
+        Ok(if failed { reply.exit(Exit::Refused) } else { reply })
+    }
+}
+
+fn components(global: &Global) -> Check {
+    let result = Toolbox::open(global, &[]).map_err(|failure| failure.to_string()).and_then(|toolbox| {
+        match (toolbox.all.len(), COMPONENTS.len()) {
+            (0, _) => Err("none; build with `cargo xtask build`, or name a folder with --passes DIR".to_owned()),
+            (count, _) => Ok(format!("{count} loaded and checked")),
+        }
+    });
+    Check { name: "components", required: true, result }
+}
+
+/// Compiles and calls the gate on evidence of nothing: the engine works and code can be kept.
+fn gate(global: &Global) -> Check {
+    let call = || -> Result<String, Failure> {
+        let toolbox = Toolbox::open(global, &[])?;
+        let gate = toolbox.gate(None)?;
+        let mut alone = auto_engine::Providers::new();
+        alone.push(gate.clone());
+        let arguments = Value::List(vec!["{}".into(), no_evidence()]);
+        match toolbox.engine.call_json(&alone, GATE, "decide", &arguments) {
+            Ok(_) => Err(Failure::new(Exit::Refused, "bad-gate", "the gate accepted a contract with nothing in it")),
+            Err(fault) if fault.class.code() == "bad-contract" => Ok(format!("{} answers", gate.label)),
+            Err(fault) => Err(fault.into()),
+        }
+    };
+    Check { name: "engine", required: true, result: call().map_err(|failure| failure.to_string()) }
+}
+
+fn no_evidence() -> Value {
+    let none = || Value::List(Vec::new());
+    let reference =
+        Record::new().with("durations", none()).with("costs", none()).with("tokens", none()).with("malformed", 0u32);
+    Record::new().with("observations", none()).with("subject", Record::new().with("recordings", reference)).into()
+}
+
+fn cache(global: &Global) -> Check {
+    let result = match global.cache_folder() {
+        Some(folder) => Ok(format!("compiled code is kept in {}", folder.display())),
+        None => Err("no home folder: compiled code is not kept; give --cache DIR to keep it".to_owned()),
+    };
+    Check { name: "cache", required: false, result }
+}
+
+fn python() -> Check {
+    let version = Command::new("python3").arg("--version").stdin(Stdio::null()).output();
+    let result = match version {
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        _ => Err("python3 was not found; only the Python SDK and the demo need it".to_owned()),
+    };
+    Check { name: "python", required: false, result }
+}

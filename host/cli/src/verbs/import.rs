@@ -1,0 +1,232 @@
+//! `import`: traces in any known format, read in the sandbox, into the store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use auto_engine::{Pass, Providers};
+use auto_json::{Canonical, Record, Value};
+use auto_store::{Ingested, Span, SpanKind, Store, Trace};
+use clap::Args;
+
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{Global, StoreOption};
+use crate::reply::{Exit, Reply};
+
+const IMPORTER: &str = "auto:pass/importer@0.1.0";
+
+/// How much of a file an importer sees to recognise it.
+const HEAD: usize = 64 * 1024;
+
+/// Read trace files into the store
+///
+/// A file is taken whole or not at all. Importing the same traces again changes nothing.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host import --store auto.db run-1.jsonl run-2.jsonl\n  \
+    auto-host import --format tau-bench --task airline --store auto.db gpt-4o-airline.json")]
+pub struct Opts {
+    /// The format; detected when left out
+    #[arg(long)]
+    format: Option<String>,
+    /// The task to file traces under, for formats that name none
+    #[arg(long)]
+    task: Option<String>,
+    /// Keep what is whole of a trace file whose last line was cut off
+    #[arg(long)]
+    recover_partial: bool,
+    #[command(flatten)]
+    store: StoreOption,
+    /// The trace files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+impl Opts {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let toolbox = Toolbox::open(global, &[])?;
+        let request = Request {
+            format: self.format.as_deref(),
+            task: self.task.as_deref(),
+            recover_partial: self.recover_partial,
+        };
+        let mut total = Ingested::default();
+        let mut read = Vec::new();
+        for file in &self.files {
+            read.push(request.read(&toolbox, file)?);
+        }
+        let mut store = Store::create_or_open(&self.store.store)?;
+        for traces in read {
+            let ingested = store.ingest(&traces)?;
+            total.added += ingested.added;
+            total.already += ingested.already;
+            total.spans += ingested.spans;
+        }
+        Ok(Reply::done("imported", summary(&total, &self.store.store), fields(&total)))
+    }
+}
+
+/// What happened, in a sentence.
+pub fn summary(ingested: &Ingested, store: &Path) -> String {
+    let already = match ingested.already {
+        0 => String::new(),
+        n => format!(", {n} already there"),
+    };
+    let (added, spans) = (ingested.added, ingested.spans);
+    format!("{added} traces with {spans} spans added to {}{already}", store.display())
+}
+
+/// The same for machines.
+pub fn fields(ingested: &Ingested) -> Record {
+    Record::new().with("added", ingested.added).with("already", ingested.already).with("spans", ingested.spans)
+}
+
+/// How to read a trace file.
+pub struct Request<'a> {
+    /// The format; detected when none.
+    pub format: Option<&'a str>,
+    /// The task for formats that name none.
+    pub task: Option<&'a str>,
+    /// Whether a torn last line may be dropped.
+    pub recover_partial: bool,
+}
+
+impl Request<'_> {
+    /// Reads a file through the importer of its format.
+    pub fn read(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
+        let bytes = files::read(file)?;
+        let name = file.display().to_string();
+        let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        let (text, rest) = bytes.split_at(valid);
+        if rest.contains(&b'\n') {
+            let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            return Err(
+                Failure::new(Exit::Refused, "not-utf8", format!("{name} is not UTF-8")).at(format!("line {line}"))
+            );
+        }
+        let text = String::from_utf8_lossy(text);
+        let (importer, providers) = self.importer(toolbox, &text, &name)?;
+        let source = Record::new()
+            .with("name", name.as_str())
+            .with("text", &*text)
+            .with("undecodable", rest.len())
+            .with("recover_partial", self.recover_partial)
+            .with("task", self.task);
+        let mut traces = Vec::new();
+        let mut from = Some(0);
+        while let Some(start) = from {
+            let arguments = Value::List(vec![source.clone().into(), Value::integer(start)]);
+            let batch = toolbox.engine.call_json(&providers, IMPORTER, "parse", &arguments);
+            let batch = batch.map_err(|fault| with_way_out(fault.into()))?;
+            let unreadable = || bad_batch(&importer);
+            for trace in batch.get("traces").and_then(Value::as_list).ok_or_else(unreadable)? {
+                traces.push(self::trace(trace).ok_or_else(unreadable)?);
+            }
+            from = batch.get("next").and_then(Value::as_i64).filter(|&next| next > start);
+        }
+        Ok(traces)
+    }
+
+    fn importer(&self, toolbox: &Toolbox, text: &str, name: &str) -> Result<(Arc<Pass>, Providers), Failure> {
+        let mut end = text.len().min(HEAD);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let head = Value::List(vec![text[..end].into()]);
+        let mut formats = Vec::new();
+        for (pass, providers) in toolbox.importers() {
+            let format = toolbox.engine.call_json(&providers, IMPORTER, "format", &Value::List(Vec::new()))?;
+            let format = format.as_text().unwrap_or_default().to_owned();
+            let chosen = match self.format {
+                Some(wanted) => wanted == format,
+                None => toolbox.engine.call_json(&providers, IMPORTER, "detect", &head)?.as_bool() == Some(true),
+            };
+            if chosen {
+                return Ok((pass, providers));
+            }
+            formats.push(format);
+        }
+        let message = match self.format {
+            Some(wanted) => format!("there is no importer for the format {wanted:?}"),
+            None => format!("{name} is of no known trace format"),
+        };
+        Err(Failure::new(Exit::Usage, "unknown-format", message)
+            .help(format!("formats: {}; give one with --format", formats.join(", "))))
+    }
+}
+
+fn bad_batch(importer: &Pass) -> Failure {
+    let message = format!("the importer {} returned traces that are not of its interface", importer.label);
+    Failure::new(Exit::Broken, "bad-output", message)
+}
+
+fn trace(value: &Value) -> Option<Trace> {
+    Some(Trace {
+        id: text(value, "id")?,
+        task: text(value, "task")?,
+        recorder: text(value, "recorder")?,
+        started: value.get("started")?.as_u64()?,
+        attributes: attributes(value)?,
+        input: json(value.get("input")?)?,
+        output: json(value.get("output")?)?,
+        partial: value.get("partial")?.as_bool()?,
+        spans: value.get("spans")?.as_list()?.iter().map(span).collect::<Option<_>>()?,
+    })
+}
+
+fn span(value: &Value) -> Option<Span> {
+    Some(Span {
+        id: value.get("id")?.as_u64()?,
+        parent: number(value.get("parent")?)?,
+        sequence: value.get("sequence")?.as_u64()?,
+        kind: kind(value.get("kind")?)?,
+        name: text(value, "name")?,
+        input: json(value.get("input")?)??,
+        output: json(value.get("output")?)??,
+        error: match value.get("error")? {
+            Value::Null => None,
+            other => Some(other.as_text()?.to_owned()),
+        },
+        started: value.get("started")?.as_u64()?,
+        duration: number(value.get("duration")?)?,
+        attributes: attributes(value)?,
+    })
+}
+
+fn kind(value: &Value) -> Option<SpanKind> {
+    match value {
+        Value::Text(case) if case == "structural" => Some(SpanKind::Structural),
+        Value::Text(case) => Some(SpanKind::from_name(&case.replace('-', "_"))),
+        other => Some(SpanKind::from_name(other.get("other")?.as_text()?)),
+    }
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_text().map(str::to_owned)
+}
+
+/// `Some(None)` for null, `None` for what is neither null nor a number.
+fn number(value: &Value) -> Option<Option<u64>> {
+    if *value == Value::Null { Some(None) } else { value.as_u64().map(Some) }
+}
+
+/// The same for a JSON text.
+fn json(value: &Value) -> Option<Option<Canonical>> {
+    if *value == Value::Null { Some(None) } else { Canonical::of(value.as_text()?).ok().map(Some) }
+}
+
+fn attributes(value: &Value) -> Option<Vec<(String, String)>> {
+    let pair = |pair: &Value| match pair.as_list()? {
+        [key, value] => Some((key.as_text()?.to_owned(), value.as_text()?.to_owned())),
+        _ => None,
+    };
+    value.get("attributes")?.as_list()?.iter().map(pair).collect()
+}
+
+/// Adds what to do to a refusal that has a way out.
+fn with_way_out(failure: Failure) -> Failure {
+    match failure.code.as_str() {
+        "torn-trace" => failure.help("--recover-partial keeps the whole lines; such a trace witnesses nothing"),
+        _ => failure,
+    }
+}

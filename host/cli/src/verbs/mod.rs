@@ -1,0 +1,52 @@
+//! The verbs, a file each. A verb takes its options and ends with a reply or a failure.
+
+mod census;
+mod compile;
+mod doctor;
+mod explain;
+mod import;
+mod inspect;
+mod pass;
+mod record;
+mod run;
+mod verify;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::options::Global;
+use crate::reply::Reply;
+
+/// What `auto-host` can do.
+#[derive(Subcommand)]
+pub enum Verb {
+    Record(record::Opts),
+    Import(import::Opts),
+    #[command(alias = "report")]
+    Census(census::Opts),
+    Verify(verify::Opts),
+    Compile(compile::Opts),
+    Run(run::Opts),
+    Inspect(inspect::Opts),
+    Explain(explain::Opts),
+    Pass(pass::Opts),
+    Doctor(doctor::Opts),
+}
+
+impl Verb {
+    /// Runs the verb.
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        match self {
+            Verb::Record(opts) => opts.run(global),
+            Verb::Import(opts) => opts.run(global),
+            Verb::Census(opts) => opts.run(global),
+            Verb::Verify(opts) => opts.run(global),
+            Verb::Compile(opts) => opts.run(global),
+            Verb::Run(opts) => opts.run(global),
+            Verb::Inspect(opts) => opts.run(global),
+            Verb::Explain(opts) => opts.run(global),
+            Verb::Pass(opts) => opts.run(global),
+            Verb::Doctor(opts) => opts.run(global),
+        }
+    }
+}

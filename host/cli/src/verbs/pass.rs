@@ -1,0 +1,57 @@
+//! `pass`: the components the compiler is made of.
+
+use std::path::PathBuf;
+
+use auto_json::{Record, Value};
+use clap::{Args, Subcommand};
+
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::options::Global;
+use crate::reply::Reply;
+
+/// Show and check the components the compiler is made of
+#[derive(Args)]
+pub struct Opts {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List the components, the topmost provider of each interface last
+    #[command(after_help = "Example:\n  auto-host pass list\n  auto-host pass list --pass mine.wasm --json")]
+    List {
+        /// A component to put on top
+        #[arg(long = "pass", value_name = "P.wasm")]
+        extra: Vec<PathBuf>,
+    },
+}
+
+impl Opts {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let Action::List { extra } = self.action;
+        let toolbox = Toolbox::open(global, &extra)?;
+        let mut text = String::new();
+        let mut rows = Vec::new();
+        for pass in &toolbox.all {
+            let origin = if toolbox.builtin.contains(&pass.digest) { "built in" } else { "given" };
+            text.push_str(&format!("{} ({origin}, {} bytes)\n  sha-256 {}\n", pass.label, pass.size, pass.digest));
+            pass.exports.iter().for_each(|name| text.push_str(&format!("  exports {name}\n")));
+            pass.imports.iter().for_each(|name| text.push_str(&format!("  imports {name}\n")));
+            let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
+            let row = Record::new()
+                .with("name", pass.label.as_str())
+                .with("digest", pass.digest.to_string())
+                .with("bytes", pass.size)
+                .with("builtin", toolbox.builtin.contains(&pass.digest))
+                .with("exports", names(&pass.exports))
+                .with("imports", names(&pass.imports));
+            rows.push(row.into());
+        }
+        if rows.is_empty() {
+            text.push_str("no components: build with `cargo xtask build`, or name a folder with --passes DIR");
+        }
+        Ok(Reply::done("passes", text.trim_end(), Record::new().with("passes", rows)))
+    }
+}

@@ -1,0 +1,67 @@
+//! `verify`: does recorded behaviour, or an artifact, meet a contract?
+
+use std::path::PathBuf;
+
+use auto_json::{Record, Value};
+use auto_schema::contract::Contract;
+use auto_schema::digest::Digest;
+use auto_store::Store;
+use clap::Args;
+
+use super::compile::{findings, observations, trace};
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{Global, RunsOption, StoreOption};
+use crate::reply::{Exit, Reply};
+
+/// Check recorded behaviour against a contract
+///
+/// Three-valued: exit code 0 is pass, 1 is fail, 4 is inconclusive (nothing broke, but
+/// something the contract claims could not be checked). The record of the check goes to
+/// the folder of eval runs under its own SHA-256.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host verify --contract triage.contract.toml --store auto.db")]
+pub struct Opts {
+    /// The contract
+    #[arg(long, value_name = "FILE")]
+    contract: PathBuf,
+    #[command(flatten)]
+    store: StoreOption,
+    #[command(flatten)]
+    runs: RunsOption,
+}
+
+impl Opts {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let contract = Contract::load(&self.contract)?;
+        let store = Store::open_read(&self.store.store)?;
+        let observations = observations(&store, &contract)?;
+        let reference = store.reference(&contract.task, &contract.scope)?;
+        let toolbox = Toolbox::open(global, &[])?;
+        let gate = toolbox.gate(None)?;
+        let (verdict, eval_run) = toolbox.engine.judge_recordings(&gate, &contract, &observations, &reference)?;
+        trace(global, &toolbox);
+
+        let bytes = eval_run.canonical().into_string();
+        let id = Digest::of(bytes.as_bytes());
+        files::write(&self.runs.runs.join(format!("{id}.json")), bytes.as_bytes())?;
+
+        let status = verdict.get("status").and_then(Value::as_text).unwrap_or_default().to_owned();
+        let text = format!(
+            "{}{} on {} distinct inputs (eval run {id})",
+            findings(&verdict),
+            status.to_uppercase(),
+            observations.len()
+        );
+        let exit = match status.as_str() {
+            "pass" => Exit::Done,
+            "inconclusive" => Exit::Inconclusive,
+            _ => Exit::Refused,
+        };
+        let fields = verdict.as_record().cloned().unwrap_or_default();
+        let fields =
+            Record::from_iter(fields).with("eval_run", id.to_string()).with("observations", observations.len());
+        Ok(Reply::done(&status, text, fields).exit(exit))
+    }
+}
