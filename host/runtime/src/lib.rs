@@ -1,1 +1,27 @@
-//! Auto host: runtime.
+//! Runs one `.cbin` inside another Rust program.
+//!
+//! A `.cbin` is a core WebAssembly module with no imports. [`Program::load`] checks its
+//! digest and manifest and compiles it; [`Program::session`] runs it, keeping an instance
+//! warm where the manifest says that the code was made to be reused. Every call has its
+//! own fuel, memory, input and time limits ([`Limits`]), and nothing that the guest returns
+//! is believed unchecked.
+//!
+//! No component linking, no registry, no tools: what an artifact asks for comes back as
+//! [`Outcome::Request`], and the caller decides.
+
+mod abi;
+mod cache;
+mod error;
+mod limits;
+mod live;
+mod module;
+mod program;
+mod sandbox;
+mod ticker;
+
+pub use cache::Cache;
+pub use error::{CallError, Class, LoadError};
+pub use limits::Limits;
+pub use module::{Module, Novelty, Outcome};
+pub use program::{Program, Session};
+pub use sandbox::Sandbox;

@@ -1,0 +1,157 @@
+//! A sealed artifact, and sessions that run it.
+
+use std::sync::Arc;
+
+use auto_schema::cbin::Cbin;
+use auto_schema::digest::Digest;
+use auto_schema::ir::Graph;
+use auto_schema::manifest::Manifest;
+
+use crate::abi::bad;
+use crate::error::{CallError, LoadError};
+use crate::live::{Live, check_input};
+use crate::module::{Module, Novelty, Outcome};
+use crate::sandbox::Sandbox;
+
+/// An intact, compiled artifact. Cheap to clone.
+#[derive(Clone)]
+pub struct Program {
+    module: Module,
+    sealed: Arc<Sealed>,
+}
+
+/// What the file holds beside the code.
+struct Sealed {
+    id: Digest,
+    manifest: Manifest,
+    graph: Option<Graph>,
+}
+
+impl Program {
+    /// Reads a `.cbin`, checks its digest, manifest and imports, and compiles it.
+    pub fn load(sandbox: &Sandbox, file: &[u8]) -> Result<Program, LoadError> {
+        let Cbin { id, manifest, graph, .. } = Cbin::read(file)?;
+        let module = sandbox.load(file)?;
+        Ok(Program { module, sealed: Arc::new(Sealed { id, manifest, graph }) })
+    }
+
+    /// What the artifact says about itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.sealed.manifest
+    }
+
+    /// The SHA-256 of the file.
+    pub fn id(&self) -> Digest {
+        self.sealed.id
+    }
+
+    /// The program it was compiled from; none for a module of somebody's own.
+    pub fn graph(&self) -> Option<&Graph> {
+        self.sealed.graph.as_ref()
+    }
+
+    /// The module itself.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// A session that keeps its instance between calls where the manifest says that the
+    /// code was made for it, and makes one for each call otherwise.
+    pub fn session(&self) -> Session {
+        let warm = self.manifest().reusable;
+        Session { program: self.clone(), warm, checked: true, live: None }
+    }
+
+    /// A session that makes an instance for each call, whatever the manifest says.
+    pub fn isolated_session(&self) -> Session {
+        Session { program: self.clone(), warm: false, checked: true, live: None }
+    }
+}
+
+/// Runs a program, one call after the other. For calls at the same time, take several.
+///
+/// No call can influence a later one: an instance is kept only if the code was generated
+/// so that nothing survives a call, and never after a call that failed in the guest.
+pub struct Session {
+    program: Program,
+    warm: bool,
+    checked: bool,
+    live: Option<Live>,
+}
+
+impl Session {
+    /// Whether answers are checked to be canonical JSON (they are, unless switched off).
+    /// Bounds, discriminants and UTF-8 are checked always.
+    pub fn checked(mut self, checked: bool) -> Session {
+        self.checked = checked;
+        self
+    }
+
+    /// The program it runs.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Runs the behaviour on a JSON text.
+    pub fn run(&mut self, input: &str) -> Result<Outcome, CallError> {
+        let checked = self.checked;
+        let outcome = self.call(input.len(), |live, module| live.run(module, input, checked))?;
+        self.permit(outcome)
+    }
+
+    /// Goes on after a request, with the reply (a JSON text) or what went wrong.
+    pub fn resume(&mut self, state: &[u8], reply: Result<&str, &str>) -> Result<Outcome, CallError> {
+        let checked = self.checked;
+        let size = state.len().saturating_add(reply.map_or_else(str::len, str::len));
+        let outcome = self.call(size, |live, module| live.resume(module, state, reply, checked))?;
+        self.permit(outcome)
+    }
+
+    /// What the guard thinks of an input, without running the behaviour.
+    pub fn assess(&mut self, input: &str) -> Result<Novelty, CallError> {
+        self.call(input.len(), |live, module| live.assess(module, input))
+    }
+
+    /// Runs the behaviour on each text, as the results are asked for. A failed call fails
+    /// alone.
+    pub fn run_batch<'a, I>(&'a mut self, inputs: I) -> impl Iterator<Item = Result<Outcome, CallError>> + 'a
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+        I::IntoIter: 'a,
+    {
+        inputs.into_iter().map(move |input| self.run(input.as_ref()))
+    }
+
+    /// One call on a warm or a new instance, which is kept only if it may be and the guest
+    /// returned as it should.
+    fn call<T>(
+        &mut self,
+        size: usize,
+        call: impl FnOnce(&mut Live, &Module) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let module = &self.program.module;
+        check_input(module.sandbox.limits(), size)?;
+        let live = match &mut self.live {
+            Some(live) => live,
+            none => none.insert(Live::new(module)?),
+        };
+        let result = call(live, module);
+        if !self.warm || result.as_ref().is_err_and(|error| !error.is_said()) {
+            self.live = None;
+        }
+        result
+    }
+
+    /// Lets a request through only for what the manifest names.
+    fn permit(&self, outcome: Outcome) -> Result<Outcome, CallError> {
+        if let Outcome::Request { capability, .. } = &outcome {
+            let named = &self.program.manifest().capabilities;
+            if !named.contains(capability) {
+                let named = if named.is_empty() { "none".into() } else { named.join(", ") };
+                return Err(bad(format!("a request for `{capability}`; its manifest names {named}")));
+            }
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,131 @@
+//! What is loaded and what is refused, and the cache of compiled code.
+
+mod fixtures;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use auto_runtime::{Cache, Limits, LoadError, Outcome, Program, Sandbox};
+use fixtures::*;
+
+fn refusal(text: &str) -> LoadError {
+    sandbox().load(&wat::parse_str(text).unwrap()).err().unwrap()
+}
+
+#[test]
+fn a_missing_or_different_export_is_named() {
+    let whole = text(ECHO);
+    let run = "auto:cbin/behavior@0.1.0#run";
+    let error = refusal(&whole.replace(run, "auto:cbin/behavior@0.2.0#run"));
+    assert_eq!(error.code(), "missing-export");
+    assert!(error.to_string().contains(&format!("`{run}` (func(i32, i32) -> i32)")), "{error}");
+
+    let error = refusal(&whole.replace("(export \"memory\")", ""));
+    assert_eq!(error, LoadError::MissingExport { name: "memory", expected: "a 32-bit memory" });
+
+    let error = refusal(
+        &whole
+            .replace("(export \"memory\")", "(export \"cabi_realloc\")")
+            .replace("(func (export \"cabi_realloc\")", "(func (export \"memory\")"),
+    );
+    assert_eq!(error.code(), "wrong-export");
+    assert!(error.to_string().contains("func(i32, i32, i32, i32) -> i32"), "{error}");
+
+    let other = whole.replace("(param $old i32) (param $held i32)", "(param $old i64) (param $held i32)");
+    assert!(refusal(&other).to_string().contains("is func(i64, i32, i32, i32) -> i32"), "{}", refusal(&other));
+}
+
+#[test]
+fn imports_are_refused_by_name() {
+    let text = text(ECHO).replace("(module", "(module (import \"wasi_snapshot_preview1\" \"fd_write\" (func))");
+    let error = refusal(&text);
+    assert_eq!(error.code(), "imports");
+    assert!(error.to_string().contains("fd_write"), "{error}");
+}
+
+#[test]
+fn memory_beyond_the_limit_is_refused_at_load() {
+    let error = refusal(&text(ECHO).replace("(export \"memory\") 1)", "(export \"memory\") 2000)"));
+    assert_eq!(error, LoadError::Memory { needs: 2000 << 16, limit: 64 << 20 });
+    assert!(error.to_string().contains("--memory"));
+}
+
+#[test]
+fn what_differs_between_machines_is_not_valid() {
+    let relaxed = "(v128.store (i32.const 0) (f32x4.relaxed_madd (v128.load (i32.const 0)) (v128.load (i32.const 0))
+         (v128.load (i32.const 0)))) (i32.const 0)";
+    assert_eq!(refusal(&text(relaxed)).code(), "invalid-module");
+    let second = text(ECHO).replace("(global $top", "(memory $second 1) (global $top");
+    assert_eq!(refusal(&second).code(), "invalid-module");
+    let wide = text(ECHO).replace("(export \"memory\") 1)", "(export \"memory\") i64 1)");
+    assert!(matches!(refusal(&wide).code(), "invalid-module" | "wrong-export"));
+}
+
+#[test]
+fn only_intact_files_are_programs() {
+    let file = sealed(ECHO, true);
+    let load = |bytes: &[u8]| Program::load(&sandbox(), bytes).err();
+    assert_eq!(load(&file), None);
+    assert_eq!(load(b"").unwrap().code(), "not-wasm");
+    assert!(load(&module(ECHO)).is_some(), "an unsealed module is not a program");
+    let sandbox = sandbox();
+    for at in (8..file.len()).step_by(7) {
+        let mut flipped = file.clone();
+        flipped[at] ^= 1;
+        assert!(Program::load(&sandbox, &flipped).is_err(), "a bit flipped at {at} went unnoticed");
+    }
+    assert!(Program::load(&sandbox, &file[..file.len() - 1]).is_err());
+}
+
+#[test]
+fn a_component_is_told_from_a_module() {
+    let component = wat::parse_str("(component)").unwrap();
+    assert_eq!(sandbox().load(&component).err().unwrap().code(), "component");
+}
+
+#[test]
+fn compiled_code_is_kept_and_a_damaged_copy_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("code");
+    let open = || Sandbox::with_cache(Limits::default(), Some(path.clone())).unwrap();
+    let files = || fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let run = || open().load(&module(ECHO)).unwrap().run_fresh("1").unwrap().0;
+
+    assert_eq!(run(), Outcome::Answer("1".into()));
+    let [kept] = &files()[..] else { panic!("one file was expected, not {:?}", files()) };
+    let good = fs::read(kept).unwrap();
+    assert_eq!(run(), Outcome::Answer("1".into()));
+    assert_eq!(fs::read(kept).unwrap(), good);
+
+    for damage in [0, 12, 44, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[damage] ^= 1;
+        fs::write(kept, &bad).unwrap();
+        assert_eq!(run(), Outcome::Answer("1".into()));
+        assert_ne!(fs::read(kept).unwrap(), bad, "damaged code at {damage} was neither refused nor replaced");
+    }
+    fs::write(kept, &good[..good.len() / 2]).unwrap();
+    assert_eq!(run(), Outcome::Answer("1".into()));
+
+    open().load(&module(COUNTER)).unwrap();
+    assert_eq!(files().len(), 2, "another module is another file");
+}
+
+#[test]
+fn a_cache_that_others_can_enter_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("code");
+    fs::create_dir(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let error = Cache::open(path.clone()).unwrap_err();
+    assert_eq!(error.code(), "cache");
+    assert!(error.to_string().contains("chmod 700"), "{error}");
+
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert!(Cache::open(link).is_err(), "a link may point anywhere tomorrow");
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(Cache::open(file).is_err());
+}
