@@ -6,28 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use auto_json::Canonical;
 
 use crate::rows::Texts;
-use crate::{Digest, Store, StoreError};
-
-/// Which part of a task's runs is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// The run as a whole.
-    Task,
-    /// Every span of a kind and name.
-    Span {
-        /// `model_call`, `tool_call`, ….
-        kind: String,
-        /// Which model or tool.
-        name: String,
-    },
-    /// The operations between two named ones.
-    Region {
-        /// The first operation's name.
-        from: String,
-        /// The last operation's name.
-        to: String,
-    },
-}
+use crate::{Digest, Scope, Store, StoreError};
 
 /// One distinct recorded input, with every output seen for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +70,7 @@ impl Store {
                  FROM span JOIN trace ON trace.id = span.trace
                  WHERE trace.task = ?1 AND NOT trace.partial AND span.kind = ?2 AND span.name = ?3
                  GROUP BY 1, 2, 3",
-                [task, kind, name],
+                [task, kind.as_str(), name],
                 read,
             )?,
             Scope::Region { from, to } => return Err(region(from, to)),
@@ -124,7 +103,7 @@ impl Store {
     pub fn reference(&self, task: &str, scope: &Scope) -> Result<Reference, StoreError> {
         let recordings = match scope {
             Scope::Task => self.runs(task)?,
-            Scope::Span { kind, name } => self.operations(task, kind, name)?,
+            Scope::Span { kind, name } => self.operations(task, kind.as_str(), name)?,
             Scope::Region { from, to } => return Err(region(from, to)),
         };
         let malformed = recordings.iter().filter(|one| one.cost.malformed() || one.tokens.malformed()).count();

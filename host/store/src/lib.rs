@@ -5,7 +5,6 @@
 //! programs) lives elsewhere; eval runs and blobs are files, not rows.
 
 mod census;
-mod digest;
 mod error;
 mod evidence;
 mod ingest;
@@ -13,10 +12,11 @@ mod open;
 mod rows;
 mod trace;
 
+pub use auto_schema::contract::Scope;
+pub use auto_schema::digest::Digest;
 pub use census::{Census, Divergent, Row, Runs, Share, Tally};
-pub use digest::Digest;
 pub use error::StoreError;
-pub use evidence::{Observation, Reference, Scope, evidence_id};
+pub use evidence::{Observation, Reference, evidence_id};
 pub use ingest::Ingested;
 pub use open::Store;
 pub use rows::TaskSummary;
