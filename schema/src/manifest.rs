@@ -165,7 +165,7 @@ impl Manifest {
     /// `not-canonical`. Uses memory in proportion to the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Manifest, Vec<Violation>> {
         let root =
-            flat::root::<flatbuffers::ForwardsUOffset<fb::Manifest>>(bytes, fb::MANIFEST_IDENTIFIER, "a manifest")?;
+            flat::root::<fb::Manifest>(bytes, fb::MANIFEST_IDENTIFIER, "a manifest")?;
         if root.format() != FORMAT {
             let message = format!("manifest format {}, this program reads {FORMAT}", root.format());
             return Err(Violations::one("version", message));

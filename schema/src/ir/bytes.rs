@@ -28,7 +28,7 @@ impl Graph {
     /// `unknown-value`, `bad-type`, `not-canonical`. Uses memory in proportion to the
     /// bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Graph, Vec<Violation>> {
-        let root = flat::root::<flatbuffers::ForwardsUOffset<fb::Graph>>(bytes, fb::GRAPH_IDENTIFIER, "an IR graph")?;
+        let root = flat::root::<fb::Graph>(bytes, fb::GRAPH_IDENTIFIER, "an IR graph")?;
         if root.version() != VERSION {
             let message = format!("graph version {}, this program reads {VERSION}", root.version());
             return Err(Violations::one("version", message));
