@@ -24,19 +24,19 @@ impl Returned<'_> {
     pub(crate) fn result(&self, at: u32) -> Result<Outcome, CallError> {
         let block = self.block::<32>(at)?;
         match (block[0], block[4]) {
-            (0, 0) => Ok(Outcome::Answer(self.json(word(block, 8), word(block, 12), "answer")?)),
+            (0, 0) => Ok(Outcome::Answer(self.json(word(block, 8), word(block, 12), "an answer")?)),
             (0, 1) => {
                 let Novelty { reason, score, limit } = self.novelty_of(&block[8..24])?;
                 Ok(Outcome::Abstain { reason, score, limit })
             }
             (0, 2) => Ok(Outcome::Request {
-                capability: self.text(word(block, 8), word(block, 12), "capability")?.to_owned(),
-                input: self.json(word(block, 16), word(block, 20), "effect's input")?,
-                state: self.bytes(word(block, 24), word(block, 28), "state")?.to_vec(),
+                capability: self.text(word(block, 8), word(block, 12), "a capability")?.to_owned(),
+                input: self.json(word(block, 16), word(block, 20), "an effect's input")?,
+                state: self.bytes(word(block, 24), word(block, 28), "a state")?.to_vec(),
             }),
             (1, failure @ (0 | 1)) => {
                 let class = if failure == 0 { Class::BadInput } else { Class::Unsupported };
-                Err(CallError::new(class, self.text(word(block, 8), word(block, 12), "failure")?))
+                Err(CallError::new(class, self.text(word(block, 8), word(block, 12), "a failure")?))
             }
             (0, other) => Err(bad(format!("an outcome of case {other}; there are 0, 1 and 2"))),
             (1, other) => Err(bad(format!("a failure of case {other}; there are 0 and 1"))),
@@ -54,16 +54,16 @@ impl Returned<'_> {
         if score > MILLION || limit > MILLION {
             return Err(bad(format!("a novelty of {score} against {limit}; both are at most {MILLION}")));
         }
-        Ok(Novelty { reason: self.text(word(block, 0), word(block, 4), "reason")?.to_owned(), score, limit })
+        Ok(Novelty { reason: self.text(word(block, 0), word(block, 4), "a reason")?.to_owned(), score, limit })
     }
 
     fn json(&self, at: u32, length: u32, what: &str) -> Result<String, CallError> {
         let text = self.text(at, length, what)?;
         if self.checked {
             match Canonical::of(text) {
-                Err(error) => return Err(bad(format!("an {what} that is not JSON: {error}"))),
+                Err(error) => return Err(bad(format!("{what} that is not JSON: {error}"))),
                 Ok(canonical) if canonical.as_str() != text => {
-                    return Err(bad(format!("an {what} that is not canonical JSON; canonical would be {canonical}")));
+                    return Err(bad(format!("{what} that is not canonical JSON; canonical would be {canonical}")));
                 }
                 Ok(_) => {}
             }
@@ -73,13 +73,13 @@ impl Returned<'_> {
 
     fn text(&self, at: u32, length: u32, what: &str) -> Result<&str, CallError> {
         let bytes = self.bytes(at, length, what)?;
-        str::from_utf8(bytes).map_err(|error| bad(format!("an {what} that is not UTF-8: {error}")))
+        str::from_utf8(bytes).map_err(|error| bad(format!("{what} that is not UTF-8: {error}")))
     }
 
     fn bytes(&self, at: u32, length: u32, what: &str) -> Result<&[u8], CallError> {
         let (start, length) = (at as usize, length as usize);
         start.checked_add(length).and_then(|end| self.memory.get(start..end)).ok_or_else(|| {
-            bad(format!("an {what} of {length} bytes at {start}, outside its memory of {} bytes", self.memory.len()))
+            bad(format!("{what} of {length} bytes at {start}, outside its memory of {} bytes", self.memory.len()))
         })
     }
 

@@ -83,7 +83,8 @@ fn engine(limits: &Limits) -> Result<Engine, LoadError> {
         .max_memories_per_module(1)
         .max_tables_per_module(1)
         .table_elements(TABLE_ELEMENTS)
-        .max_memory_size(limits.memory)
+        // The limiter keeps memories below their limit; the pool keeps room for any.
+        .max_memory_size(1 << 32)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(TABLE_ELEMENTS);
     let mut config = config();

@@ -39,7 +39,7 @@ fn a_request_is_resumed_and_must_be_in_the_manifest() {
     assert_eq!(asked, request);
     assert_eq!(session.resume(b"tool", Ok("7")), Ok(Outcome::Answer("7".into())));
 
-    let file = auto_schema::cbin::seal(&module(ASK), None, &manifest(true, &["tool:other"])).unwrap();
+    let file = auto_schema::cbin::seal(&module(ASK), None, &manifest(&module(ASK), true, &["tool:other"])).unwrap();
     let error = Program::load(&sandbox(), &file).unwrap().session().run("[1]").unwrap_err();
     assert_eq!(error.class, Class::BadOutput);
     assert!(error.message.contains("`tool:look`") && error.message.contains("tool:other"), "{error}");

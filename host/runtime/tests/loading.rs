@@ -66,7 +66,8 @@ fn only_intact_files_are_programs() {
     let file = sealed(ECHO, true);
     let load = |bytes: &[u8]| Program::load(&sandbox(), bytes).err();
     assert_eq!(load(&file), None);
-    assert_eq!(load(b"").unwrap().code(), "not-wasm");
+    assert_eq!(load(b"{}").unwrap().code(), "not-wasm");
+    assert_eq!(load(b"").unwrap().code(), "truncated");
     assert!(load(&module(ECHO)).is_some(), "an unsealed module is not a program");
     let sandbox = sandbox();
     for at in (8..file.len()).step_by(7) {
