@@ -1,0 +1,184 @@
+//! From trace files through the importers into the store: the public recordings give the
+//! figures that are published for them, and our own recorder writes what our importer
+//! reads. Where the public data is not there, its tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use auto_json::{Canonical, Value};
+use auto_store::{Ingested, Scope, SpanKind, Store, StoreError};
+
+/// The root of this repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// A file of the public data, `$AUTO_SHARED_DATA` or beside the repository.
+fn shared(file: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("AUTO_SHARED_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let path = folder.join(file);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: no {}; set AUTO_SHARED_DATA to the folder of public data", path.display());
+    None
+}
+
+/// Turns an importer's trace into the store's. Each importer has its own types, made from
+/// the same WIT.
+macro_rules! stored {
+    ($importer:ident, $trace:expr) => {{
+        let json = |text: String| {
+            let canonical = Canonical::of(&text).unwrap();
+            assert_eq!(canonical.as_str(), text, "importers give canonical texts");
+            canonical
+        };
+        let trace: $importer::Trace = $trace;
+        let kind = |kind| match kind {
+            $importer::SpanKind::ModelCall => SpanKind::ModelCall,
+            $importer::SpanKind::ToolCall => SpanKind::ToolCall,
+            $importer::SpanKind::EnvRead => SpanKind::EnvRead,
+            $importer::SpanKind::MemoryOp => SpanKind::MemoryOp,
+            $importer::SpanKind::Branch => SpanKind::Branch,
+            $importer::SpanKind::Structural => SpanKind::Structural,
+            $importer::SpanKind::Other(name) => SpanKind::Other(name),
+        };
+        let span = |span: $importer::Span| auto_store::Span {
+            id: span.id,
+            parent: span.parent,
+            sequence: span.sequence,
+            kind: kind(span.kind),
+            name: span.name,
+            input: json(span.input),
+            output: json(span.output),
+            error: span.error,
+            started: span.started,
+            duration: span.duration,
+            attributes: span.attributes,
+        };
+        auto_store::Trace {
+            id: trace.id,
+            task: trace.task,
+            recorder: trace.recorder,
+            started: trace.started,
+            attributes: trace.attributes,
+            input: trace.input.map(json),
+            output: trace.output.map(json),
+            partial: trace.partial,
+            spans: trace.spans.into_iter().map(span).collect(),
+        }
+    }};
+}
+
+fn jsonl(path: &Path, recover_partial: bool) -> Result<auto_store::Trace, auto_import_auto::Fault> {
+    let bytes = std::fs::read(path).unwrap();
+    let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    let source = auto_import_auto::Source {
+        name: path.display().to_string(),
+        text: String::from_utf8(bytes[..valid].to_vec()).unwrap(),
+        undecodable: u32::try_from(bytes.len() - valid).unwrap(),
+        recover_partial,
+        task: None,
+    };
+    assert!(auto_import_auto::detect(&source.text));
+    Ok(stored!(auto_import_auto, auto_import_auto::parse(&source)?))
+}
+
+fn new_store() -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create_or_open(folder.path().join("s.db")).unwrap();
+    (folder, store)
+}
+
+fn import_tau_bench(store: &mut Store, path: &Path) -> Result<Ingested, StoreError> {
+    let source = auto_import_tau_bench::Source {
+        name: path.display().to_string(),
+        text: std::fs::read_to_string(path).unwrap(),
+        undecodable: 0,
+        recover_partial: false,
+        task: Some("airline".into()),
+    };
+    assert!(auto_import_tau_bench::detect(&source.text[..1000]));
+    let (mut total, mut from) = (Ingested::default(), Some(0));
+    while let Some(start) = from {
+        let batch = auto_import_tau_bench::parse(&source, start).unwrap();
+        let traces: Vec<_> = batch.traces.into_iter().map(|trace| stored!(auto_import_tau_bench, trace)).collect();
+        total += store.ingest(&traces)?;
+        from = batch.next;
+    }
+    Ok(total)
+}
+
+#[test]
+fn tau_bench_gives_its_published_figures() {
+    let Some(path) = shared("traces/tau-bench-gpt-4o-airline.json") else { return };
+    let (_folder, mut store) = new_store();
+    let ingested = import_tau_bench(&mut store, &path).unwrap();
+    assert_eq!((ingested.added, ingested.already, ingested.spans), (200, 0, 2_454 + 1_164 + 1_290));
+    let census = store.census("airline").unwrap();
+    println!("{census}");
+    let [model, tool, user] = &census.kinds[..] else { panic!("{:?}", census.kinds) };
+    let counts = |row: &auto_store::Row| {
+        let pair = |tally: auto_store::Tally| (tally.inputs, tally.spans);
+        (pair(row.all), pair(row.witnessed), pair(row.deterministic))
+    };
+    assert_eq!(counts(model), ((2_446, 2_454), (7, 15), (7, 15)));
+    assert_eq!(counts(tool), ((568, 1_164), (220, 816), (218, 810)));
+    assert_eq!(counts(user), ((1_282, 1_290), (7, 15), (0, 0)));
+    assert_eq!(tool.deterministic_by_spans().to_string(), "99.3%");
+    assert_eq!(tool.deterministic_by_spans().0, Some(992_647));
+    assert!(census.divergent.iter().any(|one| one.name == "book_reservation"));
+    assert!(census.runs.is_none() && census.partial == 0);
+    assert_eq!(census.total.deterministic_by_time().0, None);
+    let again = import_tau_bench(&mut store, &path).unwrap();
+    assert_eq!((again.added, again.already), (0, 200));
+}
+
+#[test]
+fn the_peers_recordings_load_unchanged() {
+    let Some(folder) = shared("peer-v0") else { return };
+    let (_folder, mut store) = new_store();
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files
+        .retain(|path| path.extension().is_some_and(|extension| extension == "jsonl") && !path.ends_with("torn.jsonl"));
+    for path in &files {
+        store.ingest(&[jsonl(path, false).unwrap()]).unwrap();
+    }
+    let census = store.census("toy-agent").unwrap();
+    println!("{census}");
+    let runs = census.runs.unwrap();
+    assert_eq!((census.traces, runs.row.all.inputs, runs.row.deterministic.inputs, runs.one_sided), (8, 4, 4, 0));
+    let shares: Vec<_> = census.operations.iter().map(|row| (row.name.as_deref(), row.deterministic.inputs)).collect();
+    assert!(shares.contains(&(Some("fake-frontier"), 4)) && shares.contains(&(Some("clock.now_ms"), 0)), "{shares:?}");
+    let scope = Scope::Span { kind: auto_store_kind("model_call"), name: "fake-frontier".into() };
+    let seen = store.observations("toy-agent", &scope).unwrap();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.iter().all(|one| one.outputs.len() == 1 && one.outputs[0].1 == 2 && one.errors == 0));
+    assert_eq!(store.reference("toy-agent", &scope).unwrap().durations.len(), 8);
+    let tasks: Vec<_> = store.tasks().unwrap().into_iter().map(|summary| (summary.task, summary.traces)).collect();
+    assert_eq!(tasks, [("pipeline-agent".into(), 2), ("tool-agent".into(), 5), ("toy-agent".into(), 8)]);
+}
+
+fn auto_store_kind(name: &str) -> auto_schema::contract::SpanKind {
+    auto_schema::contract::SpanKind::parse(name).unwrap()
+}
+
+#[test]
+fn a_torn_recording_is_kept_apart() {
+    let Some(path) = shared("peer-v0/torn.jsonl") else { return };
+    let fault = jsonl(&path, false).unwrap_err();
+    assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("torn-trace", Some("line 8")));
+    let trace = jsonl(&path, true).unwrap();
+    assert!(trace.partial && trace.output.is_none() && trace.spans.len() == 6);
+    let (_folder, mut store) = new_store();
+    store.ingest(std::slice::from_ref(&trace)).unwrap();
+    let census = store.census("toy-agent").unwrap();
+    assert_eq!((census.traces, census.partial, census.total.all.spans), (0, 1, 0));
+    assert!(census.to_string().contains("1 torn trace") && census.to_string().contains("no data"));
+    // The whole recording of the same run is another content under the same id.
+    if let Some(path) = shared("peer-v0/toy-1.jsonl") {
+        let whole = jsonl(&path, false).unwrap();
+        assert_eq!(whole.id, trace.id);
+        assert_eq!(store.ingest(&[whole]).unwrap_err().code, "trace-conflict");
+    }
+}
