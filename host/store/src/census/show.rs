@@ -6,16 +6,18 @@ use auto_json::{Record, Value};
 
 use super::{Census, Divergent, Row, Runs, Share, Tally};
 
-/// Where an input is cut in the text form, in characters.
-const SHOWN: usize = 72;
+/// How many characters of an input are shown at each of its ends.
+const SHOWN: usize = 44;
 
 impl Display for Share {
-    /// Percent with one decimal, rounded down so that only all of it is 100%.
+    /// Percent, rounded to one decimal; but only all of it is 100.0%.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(ppm) => write!(f, "{}.{}%", ppm / 10_000, ppm / 1_000 % 10),
-            None => f.write_str("no data"),
-        }
+        let tenths = match self.0 {
+            None => return f.write_str("no data"),
+            Some(ppm) if ppm < 1_000_000 => ((ppm + 500) / 1_000).min(999),
+            Some(ppm) => ppm / 1_000,
+        };
+        write!(f, "{}.{}%", tenths / 10, tenths % 10)
     }
 }
 
@@ -134,12 +136,12 @@ impl Census {
 
 impl Display for Census {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "census of task {:?}: {} traces", self.task, thousands(self.traces))?;
+        writeln!(f, "census of task {:?}: {}", self.task, counted(self.traces, "whole trace"))?;
         if self.partial > 0 {
-            writeln!(f, "{} torn traces are left out: they witness nothing", thousands(self.partial))?;
+            writeln!(f, "left out, because they witness nothing: {}", counted(self.partial, "torn trace"))?;
         }
         if self.structural > 0 {
-            writeln!(f, "{} structural spans are not operations", thousands(self.structural))?;
+            writeln!(f, "not operations: {}", counted(self.structural, "structural span"))?;
         }
         writeln!(f, "witnessed: seen at least twice. deterministic: that, never failed, one output.\n")?;
         write_table(f, &self.table())?;
@@ -186,17 +188,21 @@ fn write_runs(f: &mut fmt::Formatter<'_>, runs: &Runs) -> fmt::Result {
     let row = &runs.row;
     writeln!(
         f,
-        "\nwhole runs (task input to task output): {} runs, {} inputs; witnessed {} inputs, {} runs; deterministic {} inputs, {} runs ({} of witnessed)",
-        thousands(row.all.spans),
-        thousands(row.all.inputs),
-        thousands(row.witnessed.inputs),
-        thousands(row.witnessed.spans),
-        thousands(row.deterministic.inputs),
-        thousands(row.deterministic.spans),
+        "\nwhole runs, task input to task output: {} of {}; witnessed {} of {}; deterministic {} of {} ({} of witnessed)",
+        counted(row.all.spans, "run"),
+        counted(row.all.inputs, "input"),
+        counted(row.witnessed.spans, "run"),
+        counted(row.witnessed.inputs, "input"),
+        counted(row.deterministic.spans, "run"),
+        counted(row.deterministic.inputs, "input"),
         row.deterministic_by_spans(),
     )?;
     if runs.one_sided > 0 {
-        writeln!(f, "{} runs declared only an input or only an output and are left out", thousands(runs.one_sided))?;
+        writeln!(
+            f,
+            "left out, because they declared only an input or only an output: {}",
+            counted(runs.one_sided, "run")
+        )?;
     }
     Ok(())
 }
@@ -208,9 +214,9 @@ fn write_divergent(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
     }
     writeln!(f, "\ndivergent inputs: {}, those with the most spans first", thousands(found))?;
     for one in &census.divergent {
-        let errors = if one.errors > 0 { format!(", {} errors", thousands(one.errors)) } else { String::new() };
+        let errors = if one.errors > 0 { format!(", {}", counted(one.errors, "error")) } else { String::new() };
         let (kind, name) = (printable(&one.kind), printable(&one.name));
-        writeln!(f, "  {kind} {name}: {} spans, {} outputs{errors}", thousands(one.spans), thousands(one.outputs))?;
+        writeln!(f, "  {kind} {name}: {}, {}{errors}", counted(one.spans, "span"), counted(one.outputs, "output"))?;
         writeln!(f, "    {}", clipped(one.input.as_str()))?;
     }
     Ok(())
@@ -221,12 +227,16 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// The start and the end of a long text: what sets chat histories apart is at the end.
 fn clipped(text: &str) -> String {
     let text = printable(text);
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    let start = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
+    if start < end { format!("{} … {}", &text[..start], &text[end..]) } else { text }
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
 fn thousands(number: u64) -> String {
