@@ -341,3 +341,81 @@ fn read_check(check: fb::Check<'_>, at: &str, wrong: &mut Violations) -> Option<
     }
     read
 }
+
+#[cfg(test)]
+mod tests {
+    //! Bytes that only somebody who uses the schema without this crate can make.
+
+    use super::*;
+
+    /// What may be wrong with an otherwise plausible graph of one node.
+    struct Odd {
+        version: u16,
+        identifier: &'static str,
+        ty: &'static str,
+        capability: &'static str,
+        memory: u8,
+        uncertainty: u8,
+        body_type: u8,
+        check_type: u8,
+    }
+
+    const PLAIN: Odd = Odd {
+        version: VERSION,
+        identifier: fb::GRAPH_IDENTIFIER,
+        ty: "int",
+        capability: "net",
+        memory: 0,
+        uncertainty: 0,
+        body_type: fb::NodeBody::GuardBody.0,
+        check_type: fb::CheckBody::ShapeCheck.0,
+    };
+
+    fn codes(odd: &Odd) -> Vec<&'static str> {
+        let mut builder = Builder::new();
+        let type_ = Some(builder.create_string(odd.ty));
+        let shape = fb::ShapeCheck::create(&mut builder, &fb::ShapeCheckArgs { type_ });
+        let args = fb::CheckArgs { body_type: fb::CheckBody(odd.check_type), body: Some(shape.as_union_value()) };
+        let check = fb::Check::create(&mut builder, &args);
+        let checks = Some(builder.create_vector(&[check]));
+        let guard = fb::GuardBody::create(&mut builder, &fb::GuardBodyArgs { limit: 1, checks });
+        let name = builder.create_string("n");
+        let port = fb::Port::create(&mut builder, &fb::PortArgs { name: Some(name), type_ });
+        let args = fb::NodeArgs {
+            id: 1,
+            name: Some(name),
+            inputs: Some(builder.create_vector(&[port])),
+            outputs: Some(builder.create_vector(&[port])),
+            capabilities: Some(flat::texts(&mut builder, [odd.capability.to_owned()].into_iter())),
+            memory: Some(builder.create_vector(&[fb::MemoryEffect(odd.memory)])),
+            uncertainty: fb::Uncertainty(odd.uncertainty),
+            bounds: Some(fb::Bounds::create(&mut builder, &fb::BoundsArgs::default())),
+            body_type: fb::NodeBody(odd.body_type),
+            body: Some(guard.as_union_value()),
+        };
+        let node = fb::Node::create(&mut builder, &args);
+        let args = fb::GraphArgs {
+            version: odd.version,
+            name: Some(name),
+            nodes: Some(builder.create_vector(&[node])),
+            edges: Some(builder.create_vector::<fb::Edge>(&[])),
+            regions: Some(builder.create_vector::<WIPOffset<fb::Region<'_>>>(&[])),
+        };
+        let root = fb::Graph::create(&mut builder, &args);
+        builder.finish(root, Some(odd.identifier));
+        let wrong = Graph::from_bytes(builder.finished_data()).expect_err("it was accepted");
+        wrong.iter().map(|wrong| wrong.code).collect()
+    }
+
+    #[test]
+    fn unknown_versions_and_values_are_refused_by_name() {
+        assert_eq!(codes(&PLAIN), ["no-input", "no-output", "effects", "undriven"]);
+        assert_eq!(codes(&Odd { identifier: "AIRX", ..PLAIN }), ["wrong-kind"]);
+        assert_eq!(codes(&Odd { version: 0, ..PLAIN }), ["version"]);
+        assert_eq!(codes(&Odd { version: 2, ..PLAIN }), ["version"]);
+        assert_eq!(codes(&Odd { ty: "string", ..PLAIN }), ["bad-type"; 3]);
+        let all = Odd { capability: "x", memory: 3, uncertainty: 3, check_type: 6, ..PLAIN };
+        assert_eq!(codes(&all), ["unknown-value"; 4]);
+        assert_eq!(codes(&Odd { body_type: 9, ..PLAIN }), ["unknown-value"]);
+    }
+}

@@ -179,7 +179,7 @@ impl fmt::Display for Differing<'_> {
 fn effects(node: &Node, wrong: &mut Violations) {
     let Node { effects, body, .. } = node;
     let may = matches!(body, Body::Effect { .. } | Body::Module { .. });
-    if !may && !(effects.capabilities.is_empty() && effects.memory.is_empty()) {
+    if !may && (!effects.capabilities.is_empty() || !effects.memory.is_empty()) {
         wrong.add("effects", Place(node), format!("a node of kind {} has no effects", body.kind()));
     }
     if repeats(effects.capabilities.iter()) || repeats(effects.memory.iter()) {
