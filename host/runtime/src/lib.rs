@@ -11,6 +11,7 @@
 
 mod abi;
 mod cache;
+mod canonical;
 mod error;
 mod limits;
 mod live;
