@@ -19,7 +19,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # What a call takes, beside the HTTP. Frontier models take some hundred times as long.
 THINK_SECONDS = 0.02
-MODEL = "policy-1"
 QUEUES = [("refund", "returns"), ("invoice", "billing"), ("password", "accounts")]
 PRIORITIES = [(1000, "urgent"), (250, "high")]
 
@@ -49,7 +48,7 @@ def complete(request):
         "id": "chatcmpl-demo",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": MODEL,
+        "model": request.get("model", "policy"),
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": usage,
     }

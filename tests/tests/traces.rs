@@ -182,3 +182,103 @@ fn a_torn_recording_is_kept_apart() {
         assert_eq!(store.ingest(&[whole]).unwrap_err().code, "trace-conflict");
     }
 }
+
+const AGENT: &str = r#"
+import asyncio, os, sys, threading
+import auto_sdk
+
+@auto_sdk.tool_call("lookup")
+async def lookup(text):
+    await asyncio.sleep(0)
+    if not text:
+        raise ValueError("nothing to look up")
+    return {"text": text, "parts": [1, 2.5, 1e300, 10**37, None, True, "\u00e4\u2028\U0001f600\x00\""]}
+
+@auto_sdk.span("worker")
+async def worker(n):
+    with auto_sdk.model_call("m", {"n": n}) as call:
+        call.output, call.tokens, call.cost_usd_micros = "even" if n % 2 == 0 else "odd", 5, 40
+    try:
+        await lookup("x" * (n % 3))
+    except ValueError:
+        pass
+
+async def agent():
+    with auto_sdk.span("run"):
+        await asyncio.gather(*(worker(n) for n in range(20)))
+
+with auto_sdk.trace("sdk-agent", {"doc": "d"}, {"build": "7"}) as run:
+    asyncio.run(agent())
+    threads = [threading.Thread(target=lambda: auto_sdk.branch("b", {}, "left")) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    auto_sdk.env_read("PATH")
+    with auto_sdk.span("last"):
+        with auto_sdk.memory_op("append", {"key": "k"}) as call:
+            call.output = [0.1, -0.0, 3.0, 3]
+        if sys.argv[1:] == ["die"]:
+            os._exit(9)
+    run.task_output({"done": True})
+"#;
+
+/// Runs the agent above with our recorder; `None` where there is no Python.
+fn recorded_agent(trace: &Path, arguments: &[&str]) -> Option<bool> {
+    let mut python = Command::new("python3");
+    python.args(["-B", "-c", AGENT]).args(arguments).env("AUTO_TRACE_FILE", trace);
+    python.env("PYTHONPATH", root().join("tools/sdk/python"));
+    match python.output() {
+        Ok(output) => {
+            let success = output.status.success();
+            assert!(success || !arguments.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(success)
+        }
+        Err(error) => {
+            eprintln!("skipped: python3 cannot be run: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn our_importer_reads_what_our_recorder_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.jsonl");
+    let Some(true) = recorded_agent(&file, &[]) else { return };
+    let trace = jsonl(&file, false).unwrap();
+    let (_folder, mut store) = new_store();
+    store.ingest(std::slice::from_ref(&trace)).unwrap();
+    assert_eq!((trace.task.as_str(), trace.partial, trace.attributes.len()), ("sdk-agent", false, 1));
+    assert_eq!(trace.output.as_ref().map(Canonical::as_str), Some(r#"{"done":true}"#));
+    assert_eq!(trace.spans.len(), 1 + 20 * 3 + 4 + 1 + 2);
+    // Microseconds: the run took some, and nothing is left among the attributes.
+    assert!(trace.spans.iter().all(|span| span.duration.is_some() && span.started >= trace.started));
+    assert!(trace.spans.iter().any(|span| span.duration.is_some_and(|micros| micros % 1_000 != 0)));
+    assert!(trace.spans.iter().all(|span| span.attributes.iter().all(|(key, _)| !key.ends_with("_us"))));
+    let census = store.census("sdk-agent").unwrap();
+    let [lookup] = &census.operations.iter().filter(|row| row.kind == "tool_call").collect::<Vec<_>>()[..] else {
+        panic!("{census}")
+    };
+    assert_eq!((lookup.all.inputs, lookup.witnessed.spans, lookup.deterministic.inputs, lookup.errors), (3, 20, 2, 7));
+    let scope = Scope::Span { kind: auto_store_kind("model_call"), name: "m".into() };
+    let reference = store.reference("sdk-agent", &scope).unwrap();
+    assert_eq!((reference.costs, reference.malformed), (vec![Some(40); 20], 0));
+    assert_eq!(store.reference("sdk-agent", &Scope::Task).unwrap().tokens, [Some(100)]);
+    let lookups =
+        store.observations("sdk-agent", &Scope::Span { kind: auto_store_kind("tool_call"), name: "lookup".into() });
+    let parts = lookups.unwrap()[1].outputs[0].0.value().get("parts").cloned().unwrap();
+    assert_eq!(parts.as_list().map(<[Value]>::len), Some(7));
+    let memory = trace.spans.iter().find(|span| span.kind == SpanKind::MemoryOp).unwrap();
+    assert_eq!(memory.output.as_str(), "[0.1,0.0,3.0,3]");
+}
+
+#[test]
+fn a_recorder_that_was_killed_leaves_what_can_be_recovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.jsonl");
+    let Some(false) = recorded_agent(&file, &["die"]) else { return };
+    assert_eq!(jsonl(&file, false).unwrap_err().code, "torn-trace");
+    let trace = jsonl(&file, true).unwrap();
+    assert!(trace.partial && trace.output.is_none());
+    let memory = trace.spans.iter().find(|span| span.kind == SpanKind::MemoryOp).unwrap();
+    assert_eq!(memory.parent, None);
+}
