@@ -1,1 +1,103 @@
-//! Auto component: guard.
+//! The guard pass: puts a node between a program's input and the rest that lets through
+//! what is like the witnessed inputs and abstains on everything else.
+//!
+//! Two parts. The *profile* (shape, lengths, kinds of characters, ranges of numbers) is
+//! what every witness keeps to, with margins; breaking it is an abstention, whatever the
+//! limit. The *sketch* measures how much of a text is made of three-byte windows that no
+//! witness has; its limit is calibrated on inputs that the sketch had not been shown.
+//! Every witnessed input passes both. The arithmetic is `auto_rt`'s, so that artifact and
+//! pass agree bit for bit.
+//!
+//! What this promises: if the next input is exchangeable with the witnesses, the sketch
+//! admits it with at least the probability asked for (split conformal prediction, Vovk,
+//! Gammerman and Shafer 2005). It promises nothing about answers: an input that looks
+//! like the witnesses can still be answered wrongly, which is what out-of-fold accuracy
+//! measures.
+
+mod assess;
+mod calibrate;
+mod profile;
+mod sketch;
+
+pub use assess::{Novelty, assess};
+pub use calibrate::{HeldOut, calibrate};
+
+use auto_json::Value;
+use auto_kit::{Fault, json, types};
+
+#[allow(missing_docs, unused_qualifications, clippy::all)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit/pass",
+        world: "guarding",
+        with: { "auto:pass/types@0.1.0": auto_kit::types },
+    });
+}
+
+use bindings::exports::auto::pass::guard as wit;
+
+/// What the host calls.
+pub struct Component;
+
+impl wit::Guest for Component {
+    fn calibrate(
+        on: Vec<types::Observation>,
+        program: Vec<u8>,
+        held_out: Vec<types::Scored>,
+        policy: wit::Policy,
+    ) -> Result<Vec<u8>, Fault> {
+        let rows = auto_kit::rows(&on)?;
+        // An input that was only ever an error shows nothing about what can be answered.
+        let witnesses: Vec<Value> =
+            rows.into_iter().filter(|row| !row.outputs.is_empty()).map(|row| row.input).collect();
+        let held_out = held_out.iter().enumerate().map(read_held_out).collect::<Result<Vec<_>, _>>()?;
+        let guarded = calibrate(&witnesses, auto_kit::graph(&program)?, &held_out, policy.quantile)?;
+        guarded.to_bytes().map_err(|violations| {
+            let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            Fault::new("bad-graph", format!("the guard does not fit the program: {}", all.join("; ")))
+        })
+    }
+}
+
+fn read_held_out((index, row): (usize, &types::Scored)) -> Result<HeldOut, Fault> {
+    let input = json(&row.input, &format!("/held-out/{index}/input"))?;
+    let expected = json(&row.expected, &format!("/held-out/{index}/expected"))?;
+    // What is no JSON is no answer; whether the artifact may give it is the gate's matter.
+    let wrong = match &row.outcome {
+        types::Outcome::Answer(answer) => Value::parse(answer).is_ok_and(|answer| answer != expected),
+        _ => false,
+    };
+    Ok(HeldOut { fold: row.fold, input, wrong })
+}
+
+#[cfg(target_arch = "wasm32")]
+bindings::export!(Component with_types_in bindings);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wit::Guest;
+
+    fn calibrate(on: Vec<types::Observation>, program: Vec<u8>, held_out: Vec<types::Scored>) -> Fault {
+        let policy = wit::Policy { quantile: 950_000 };
+        Component::calibrate(on, program, held_out, policy).expect_err("refused")
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_fault_with_its_place() {
+        let seen = || auto_kit::testing::observations([("1", "2")]);
+        let row = |input: &str| types::Scored {
+            fold: 0,
+            input: input.to_owned(),
+            expected: "1".to_owned(),
+            outcome: types::Outcome::Answer("1".to_owned()),
+        };
+        let mut bad = seen();
+        bad[0].input = "{".to_owned();
+        let fault = calibrate(bad, vec![], vec![]);
+        assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("bad-json", Some("/on/0/input")));
+        let fault = calibrate(seen(), vec![], vec![row("1"), row("")]);
+        assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("bad-json", Some("/held-out/1/input")));
+        assert_eq!(calibrate(seen(), vec![0; 40], vec![]).code, "bad-graph");
+    }
+}

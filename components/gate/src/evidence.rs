@@ -1,0 +1,136 @@
+//! What the gate is given, with every JSON text read. The types mirror the WIT interface;
+//! reading them is the only thing that can go wrong here.
+
+use auto_json::Value;
+use auto_kit::{Fault, json, types};
+
+use crate::wit;
+
+pub use auto_kit::Row as Observation;
+
+/// What is judged, and by which recordings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// One for each distinct recorded input.
+    pub observations: Vec<Observation>,
+    /// The recordings themselves or an artifact.
+    pub subject: Subject,
+}
+
+/// What is judged.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    /// The recordings.
+    Recordings(Reference),
+    /// An artifact.
+    Artifact(Candidate),
+}
+
+/// What the recordings say about cost: one entry a recording, `None` where it is silent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// Microseconds.
+    pub durations: Vec<Option<u64>>,
+    /// Micro-USD.
+    pub costs: Vec<Option<u64>>,
+    /// Tokens.
+    pub tokens: Vec<Option<u64>>,
+    /// Recordings whose cost or token figure could not be read.
+    pub malformed: u32,
+}
+
+/// An artifact under judgement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// The names it can ask for.
+    pub capabilities: Vec<String>,
+    /// Whether a guard is inside.
+    pub guarded: bool,
+    /// Every observation, example and eval case, run in the sandbox.
+    pub replays: Vec<Replay>,
+    /// Answers by programs that had not been shown the input.
+    pub held_out: Vec<Scored>,
+}
+
+/// An input that was run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// The input.
+    pub input: Value,
+    /// How the call ended.
+    pub outcome: Outcome,
+}
+
+/// An answer for an input that the program had not been shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// The fold it was held out of.
+    pub fold: u32,
+    /// The input.
+    pub input: Value,
+    /// The recorded output.
+    pub expected: Value,
+    /// How the call ended.
+    pub outcome: Outcome,
+}
+
+/// How a sandboxed call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// With an answer.
+    Answer(Value),
+    /// The artifact does not know; the reason, and score and limit in parts per million.
+    Abstain(String, u32, u32),
+    /// It asked for a capability.
+    Request(String),
+    /// It failed, trapped or broke a limit.
+    Failed(String),
+}
+
+impl Evidence {
+    /// Reads every text. Fault: `bad-json`, with a pointer to the text that is none.
+    pub(crate) fn read(evidence: wit::Evidence) -> Result<Evidence, Fault> {
+        let subject = match evidence.subject {
+            wit::Subject::Recordings(reference) => Subject::Recordings(Reference {
+                durations: reference.durations,
+                costs: reference.costs,
+                tokens: reference.tokens,
+                malformed: reference.malformed,
+            }),
+            wit::Subject::Artifact(candidate) => Subject::Artifact(Candidate {
+                replays: candidate.replays.iter().enumerate().map(replay).collect::<Result<_, _>>()?,
+                held_out: candidate.held_out.iter().enumerate().map(scored).collect::<Result<_, _>>()?,
+                capabilities: candidate.capabilities,
+                guarded: candidate.guarded,
+            }),
+        };
+        Ok(Evidence { observations: auto_kit::rows(&evidence.observations)?, subject })
+    }
+}
+
+fn replay((index, replay): (usize, &types::Replay)) -> Result<Replay, Fault> {
+    let input = json(&replay.input, &format!("/replays/{index}/input"))?;
+    Ok(Replay { input, outcome: outcome(&replay.outcome) })
+}
+
+fn scored((index, scored): (usize, &types::Scored)) -> Result<Scored, Fault> {
+    Ok(Scored {
+        fold: scored.fold,
+        input: json(&scored.input, &format!("/held-out/{index}/input"))?,
+        expected: json(&scored.expected, &format!("/held-out/{index}/expected"))?,
+        outcome: outcome(&scored.outcome),
+    })
+}
+
+/// An answer that is not JSON is a failure of the artifact, not of the evidence.
+fn outcome(outcome: &types::Outcome) -> Outcome {
+    match outcome {
+        types::Outcome::Answer(text) => match Value::parse(text) {
+            Ok(value) => Outcome::Answer(value),
+            Err(error) => Outcome::Failed(format!("the answer is not JSON: {error}")),
+        },
+        types::Outcome::Abstain(novelty) => Outcome::Abstain(novelty.reason.clone(), novelty.score, novelty.limit),
+        types::Outcome::Request(effect) => Outcome::Request(effect.capability.clone()),
+        types::Outcome::Failed(why) => Outcome::Failed(why.clone()),
+    }
+}
