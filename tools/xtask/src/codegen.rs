@@ -53,8 +53,7 @@ fn flatbuffers(workspace: &Workspace) -> Result<Vec<(String, Vec<u8>)>> {
     std::fs::create_dir_all(&out).with_context(|| format!("could not make {}", out.display()))?;
     let mut generated = Vec::new();
     for name in schemas(workspace)? {
-        run(flatc
-            .command()
+        run(Command::new(&flatc)
             .args(["--rust", "-o"])
             .arg(&out)
             .arg(format!("schema/{name}.fbs"))
