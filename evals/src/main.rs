@@ -1,1 +1,47 @@
-fn main() {}
+//! `auto-evals`: what things cost and how well they do, measured through the real host and
+//! the real components, with the same work done natively beside it.
+//!
+//! Progress goes to stderr; the last line on stdout is one JSON object. One file a family;
+//! [`clock`] is the one way to time anything.
+
+use std::process::ExitCode;
+
+use auto_json::Record;
+use clap::{Parser, Subcommand};
+
+mod call;
+mod clock;
+mod native;
+
+/// Benchmarks of Auto. Progress on stderr; one JSON object as the last line on stdout.
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    #[command(subcommand)]
+    family: Family,
+}
+
+#[derive(Subcommand)]
+enum Family {
+    Call(call::Options),
+}
+
+fn main() -> ExitCode {
+    let done = match Options::parse().family {
+        Family::Call(options) => options.run(),
+    };
+    match done {
+        Ok(report) => {
+            println!("{}", report_line(report));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("auto-evals: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report_line(report: Record) -> String {
+    auto_json::Value::Record(report).to_string()
+}
