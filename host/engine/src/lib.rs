@@ -1,1 +1,41 @@
-//! Auto host: engine.
+//! Loads WebAssembly components and lets them call each other by interface name.
+//!
+//! The engine knows no pass: it reads what a component imports and exports, finds for
+//! each imported interface the component that exports it ([`Providers`]), and forwards
+//! calls as values. Every call runs in a fresh instance under the limits of one table
+//! ([`Limits`]); a pure call that was made before is answered from the memo; a failed one
+//! says who failed, where, how and why ([`Fault`]).
+//!
+//! Running artifacts (`.cbin`) is `auto-runtime`'s; where traces and artifacts are kept
+//! is `auto-store`'s.
+
+mod cache;
+mod call;
+mod driver;
+mod engine;
+mod fault;
+mod jobs;
+mod journal;
+mod limits;
+mod memo;
+mod name;
+mod parallel;
+mod pass;
+mod providers;
+mod published;
+mod sandbox;
+mod seal;
+pub mod shape;
+mod trace;
+pub mod value;
+mod wire;
+
+pub use auto_schema::evidence::{Observation, Reference};
+pub use driver::{Job, JobReport, Progress};
+pub use engine::{Engine, Options};
+pub use fault::{Error, Fault, FaultClass};
+pub use limits::{Budget, Limit, Limits, MAX_DEPTH};
+pub use name::InterfaceName;
+pub use pass::Pass;
+pub use providers::{Provider, Providers};
+pub use trace::CallTrace;

@@ -1,0 +1,344 @@
+//! Runs a driver: links it to components by name, lends it `auto:host`, and journals what
+//! its calls return, so that the job survives a crash.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use auto_json::{Record, Value};
+use auto_schema::contract::Contract;
+use auto_schema::digest::{Digest, Hasher};
+use auto_schema::evidence::{Observation, Reference};
+use auto_schema::manifest::PassRef;
+use wasmtime::component::Val;
+
+use crate::call::Services;
+use crate::engine::{Engine, Inner, refused};
+use crate::fault::{Fault, FaultClass};
+use crate::journal::{Durability, Journal, JournalError, Owner};
+use crate::name::InterfaceName;
+use crate::pass::Pass;
+use crate::providers::{Provider, Providers};
+use crate::sandbox::NotABehavior;
+use crate::seal::{self, Court, Draft, Provenance, SealError};
+use crate::{jobs, value, wire};
+
+/// The interface of drivers.
+const JOB: &str = "auto:driver/job@0.1.0";
+
+/// Told how far a job is: stage, done, total.
+pub type Progress = Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync>;
+
+/// What a driver is to work on.
+pub struct Job {
+    /// The driver's own configuration.
+    pub config: Value,
+    /// What the result must do.
+    pub contract: Contract,
+    /// What was recorded of the contract's scope.
+    pub observations: Vec<Observation>,
+    /// Where the journal is kept; made if it is not there.
+    pub run_dir: PathBuf,
+    /// The gate that decides.
+    pub pinned_gate: Arc<Pass>,
+    /// Whether the user put that gate in place of the built-in one; the manifest says so.
+    pub trusted_gate: bool,
+    /// The components that came with the host: only code of their `emit` may be reused
+    /// from call to call.
+    pub builtin: BTreeSet<Digest>,
+    /// Told how far it is.
+    pub progress: Progress,
+}
+
+/// What a driver came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobReport {
+    /// The driver's own report.
+    pub report: Value,
+    /// The sealed file of the last seal, where the gate passed it.
+    pub artifact: Option<Vec<u8>>,
+    /// The eval-run record of the last seal. Its id is the SHA-256 of its canonical text.
+    pub eval_run: Option<Value>,
+}
+
+impl Engine {
+    /// Runs a job. After a crash, running it again goes on where it was.
+    ///
+    /// Faults beside those of calls: `journal-foreign`, `journal-damaged`,
+    /// `journal-diverged`, `journal-locked`, `journal-io`.
+    pub fn run_driver(&self, driver: &Arc<Pass>, providers: &Providers, job: Job) -> Result<JobReport, Fault> {
+        let provider = job_provider(driver, providers)?;
+        let without = if job.trusted_gate { job.builtin.clone() } else { BTreeSet::new() };
+        let gates = seal::gates(&job.pinned_gate, providers, &without)?;
+        let trusted = job.trusted_gate.then_some(job.pinned_gate.digest);
+        let court = seal::court(job.contract, job.observations, gates, trusted);
+        let config = job.config.canonical().into_string();
+        let owner = self.0.owner(&provider, &court, &config);
+        let journal = Journal::open(&job.run_dir, &owner).map_err(|error| host_fault(error, "run"))?;
+
+        let shared = Arc::new(Mutex::new(Shared { journal: Some(journal), ..Shared::default() }));
+        lock(&shared).provenance.add(&provider);
+        let lent = Lent {
+            engine: self.0.clone(),
+            providers: providers.clone(),
+            court,
+            builtin: job.builtin,
+            progress: job.progress,
+            shared: shared.clone(),
+        };
+        let results = self.0.drive(&provider, "run", Box::new(lent), &[wire::text(config)])?;
+        let report = self.0.report(&provider, &results)?;
+        let mut shared = lock(&shared);
+        if let Some(journal) = shared.journal.take() {
+            journal.finish();
+        }
+        Ok(JobReport { report, artifact: shared.artifact.take(), eval_run: shared.eval_run.take() })
+    }
+
+    /// Asks a gate about recordings. The verdict is `{"status", "findings"}`; the other
+    /// value is the eval-run record, whose id is the SHA-256 of its canonical text.
+    pub fn judge_recordings(
+        &self,
+        gate: &Arc<Pass>,
+        contract: &Contract,
+        observations: &[Observation],
+        reference: &Reference,
+    ) -> Result<(Value, Value), Fault> {
+        let gates = seal::gates(gate, &Providers::new(), &BTreeSet::new())?;
+        let court = seal::court(contract.clone(), observations.to_vec(), gates, None);
+        let (verdict, eval_run) = court.judge(&self.0, reference)?;
+        Ok((verdict.to_record().into(), eval_run))
+    }
+}
+
+impl Inner {
+    /// Everything that the results of a driver's calls depend on.
+    fn owner(&self, driver: &Provider, court: &Court, config: &str) -> Owner {
+        let mut setup = Hasher::new();
+        setup.update(format!("{:?} {:?}\n", self.options.limits, court.trusted_gate));
+        let providers = driver.below.list().chain(court.gates.iter().map(|gate| &gate.pass));
+        providers.for_each(|pass| setup.update(pass.digest.as_bytes()));
+        let config = Record::new().with("config", config).with("contract", court.contract.id().to_string());
+        Owner {
+            driver: driver.pass.digest,
+            config: Digest::of(Value::from(config).canonical().as_str().as_bytes()),
+            evidence: court.evidence,
+            components: setup.finish(),
+        }
+    }
+
+    fn report(&self, driver: &Provider, results: &[Val]) -> Result<Value, Fault> {
+        let call = self.prepare(driver, "run")?;
+        match results.first() {
+            Some(Val::Result(Ok(Some(report)))) => {
+                let text = wire::as_text(report).unwrap_or_default();
+                Value::parse(text)
+                    .map_err(|error| call.fault(FaultClass::BadOutput, format!("its report is not JSON: {error}")))
+            }
+            Some(Val::Result(Err(refusal))) => Err(refused(&call, refusal.as_deref(), None)),
+            _ => Err(call.fault(FaultClass::BadOutput, "it returned no report")),
+        }
+    }
+}
+
+fn job_provider(driver: &Arc<Pass>, providers: &Providers) -> Result<Provider, Fault> {
+    let found = InterfaceName::parse(JOB).and_then(|name| Some((driver.offer(&name)?.0.clone(), name)));
+    match found {
+        Some((interface, _)) => Ok(Provider { pass: driver.clone(), interface, below: providers.clone() }),
+        None => Err(Fault {
+            pass: driver.label.clone(),
+            digest: Some(driver.digest),
+            function: format!("{JOB}#run"),
+            class: FaultClass::MissingImport,
+            message: format!("it is no driver: it does not export {JOB}"),
+            at: None,
+            log: Vec::new(),
+        }),
+    }
+}
+
+/// What a running job leaves for its end.
+#[derive(Default)]
+struct Shared {
+    journal: Option<Journal>,
+    provenance: Provenance,
+    artifact: Option<Vec<u8>>,
+    eval_run: Option<Value>,
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    // A panic elsewhere leaves it as it was between two calls.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Provenance {
+    /// Adds a component that was called and all that serves it.
+    fn add(&mut self, provider: &Provider) {
+        let reference = PassRef { interface: provider.interface.to_string(), digest: provider.pass.digest };
+        if self.passes.contains(&reference) {
+            return;
+        }
+        self.passes.push(reference);
+        // What a driver imports is added when it calls it.
+        if !provider.pass.is_driver() {
+            let served = provider.pass.component_needs().filter_map(|(name, _)| provider.below.provider(name));
+            served.for_each(|provider| self.add(&provider));
+        }
+    }
+}
+
+/// What is lent to one driver.
+struct Lent {
+    engine: Arc<Inner>,
+    providers: Providers,
+    court: Court,
+    builtin: BTreeSet<Digest>,
+    progress: Progress,
+    shared: Arc<Mutex<Shared>>,
+}
+
+impl Services for Lent {
+    fn call(&mut self, interface: &InterfaceName, function: &str, args: &[Val]) -> Result<Vec<Val>, Fault> {
+        let name = format!("{}#{function}", interface.interface);
+        match (name.as_str(), args) {
+            ("progress#report", [Val::String(stage), Val::U64(done), Val::Option(total)]) => {
+                let total =
+                    total.as_deref().and_then(|total| if let Val::U64(total) = total { Some(*total) } else { None });
+                (self.progress)(stage, *done, total);
+                Ok(Vec::new())
+            }
+            ("evidence#observations", []) => Ok(vec![wire::observations(&self.court.observations)]),
+            ("evidence#contract", []) => Ok(vec![wire::text(self.court.contract.to_value().canonical().into_string())]),
+            ("sandbox#run", _) => self.journaled(interface, function, args, Lent::sandbox),
+            ("jobs#run", _) => self.journaled(interface, function, args, Lent::jobs),
+            ("artifact#seal", _) => self.seal(interface, function, args),
+            _ => Err(unserved(interface, function)),
+        }
+    }
+
+    fn saw(&mut self, provider: &Provider, function: &str, results: &[Val]) {
+        let mut shared = lock(&self.shared);
+        shared.provenance.add(provider);
+        if provider.interface.package == "auto:pass" && provider.interface.interface == "emit" && function == "emit" {
+            let trusted =
+                provider.pass.component_needs().next().is_none() && self.builtin.contains(&provider.pass.digest);
+            if let Some(module) = emitted(results).filter(|_| trusted) {
+                shared.provenance.emitted.insert(Digest::of(&module));
+            }
+        }
+    }
+}
+
+/// The module in what `auto:pass/emit#emit` returned.
+fn emitted(results: &[Val]) -> Option<Vec<u8>> {
+    match results {
+        [Val::Result(Ok(Some(emitted)))] => wire::as_bytes(wire::field(emitted, "module")?),
+        _ => None,
+    }
+}
+
+/// The function's results and what it would take to have them again.
+type Made = Result<(Vec<Val>, Durability), Fault>;
+
+impl Lent {
+    /// Answers from the journal, or makes the call and journals it.
+    fn journaled(
+        &mut self,
+        interface: &InterfaceName,
+        function: &str,
+        args: &[Val],
+        make: impl FnOnce(&mut Lent, &[Val]) -> Option<Made>,
+    ) -> Result<Vec<Val>, Fault> {
+        let call = call_id(interface, function, args);
+        let Some(mut journal) = lock(&self.shared).journal.take() else {
+            return Err(unserved(interface, function));
+        };
+        let results = journal.call(call, || {
+            let made = make(self, args).unwrap_or_else(|| Err(unserved(interface, function)));
+            made.map_err(Failed::Call)
+        });
+        lock(&self.shared).journal = Some(journal);
+        results.map_err(|failed| match failed {
+            Failed::Call(fault) => fault,
+            Failed::Journal(error) => host_fault(error, function),
+        })
+    }
+
+    fn sandbox(&mut self, args: &[Val]) -> Option<Made> {
+        let [module, inputs] = args else { return None };
+        let ran = self.engine.replay(&wire::as_bytes(module)?, &wire::as_texts(inputs)?);
+        Some(Ok(match ran {
+            Ok(ran) => {
+                let replays = ran.replays.iter().map(wire::Replay::to_val).collect();
+                (vec![wire::ok(Val::List(replays))], durability(ran.memo_hit))
+            }
+            Err(NotABehavior(why)) => (vec![wire::refusal("not-a-behavior", why)], Durability::Cached),
+        }))
+    }
+
+    fn jobs(&mut self, args: &[Val]) -> Option<Made> {
+        let done = jobs::run(&self.engine, &self.providers, args)?;
+        done.seen.iter().for_each(|(provider, function, results)| self.saw(provider, function, results));
+        Some(Ok((vec![done.result], done.durability)))
+    }
+
+    /// The journal keeps the file and the record too, which the driver does not see.
+    fn seal(&mut self, interface: &InterfaceName, function: &str, args: &[Val]) -> Result<Vec<Val>, Fault> {
+        let results = self.journaled(interface, function, args, |lent, args| {
+            let draft = Draft::from_val(args.first()?)?;
+            let shared = lock(&lent.shared);
+            Some(match lent.court.seal(&lent.engine, &draft, &shared.provenance) {
+                Ok(sealed) => {
+                    let record = wire::text(sealed.eval_run.canonical().into_string());
+                    let file = wire::option(sealed.artifact.as_deref().map(wire::bytes));
+                    Ok((vec![wire::ok(sealed.to_val()), record, file], sealed.durability))
+                }
+                Err(SealError::Refused(code, why)) => Ok((vec![wire::refusal(code, why)], Durability::Cached)),
+                Err(SealError::Gate(fault)) => Err(fault),
+            })
+        })?;
+        let mut results = results.into_iter();
+        let answer = results.next().ok_or_else(|| unserved(interface, function))?;
+        let mut shared = lock(&self.shared);
+        shared.eval_run = results.next().as_ref().and_then(wire::as_text).and_then(|text| Value::parse(text).ok());
+        shared.artifact = results.next().as_ref().and_then(wire::as_option).flatten().and_then(wire::as_bytes);
+        Ok(vec![answer])
+    }
+}
+
+/// A call and its arguments.
+fn call_id(interface: &InterfaceName, function: &str, args: &[Val]) -> Digest {
+    let mut bytes = Vec::new();
+    value::encode(&[wire::text(format!("{interface}#{function}"))], &mut bytes);
+    value::encode(args, &mut bytes);
+    Digest::of(&bytes)
+}
+
+enum Failed {
+    Call(Fault),
+    Journal(JournalError),
+}
+
+impl From<JournalError> for Failed {
+    fn from(error: JournalError) -> Failed {
+        Failed::Journal(error)
+    }
+}
+
+fn durability(memo_hit: bool) -> Durability {
+    if memo_hit { Durability::Cached } else { Durability::Made }
+}
+
+fn host_fault(error: JournalError, function: &str) -> Fault {
+    Fault::host(error.code, function, error.message)
+}
+
+/// A driver was let in with an import that nothing here answers: the published text and
+/// this file have parted.
+fn unserved(interface: &InterfaceName, function: &str) -> Fault {
+    Fault::host(
+        "unserved",
+        &format!("{interface}#{function}"),
+        "this host publishes the function but does not serve it",
+    )
+}

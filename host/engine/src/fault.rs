@@ -1,0 +1,129 @@
+//! What goes wrong, as values: [`Error`] when a component cannot be loaded, [`Fault`]
+//! when a call fails. Both have a stable code and say what to do.
+
+use std::fmt;
+
+use auto_schema::digest::Digest;
+
+/// Why a component was not loaded, or the engine not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Stable: `not-wasm`, `truncated`, `malformed`, `core-module`, `wit-package`,
+    /// `unknown-import`, `version`, `interface-mismatch`, `unsupported-type`,
+    /// `no-exports`, `cache`, `engine`.
+    pub code: &'static str,
+    /// The file or name the component was loaded under.
+    pub label: String,
+    /// The component, where there was one.
+    pub digest: Option<Digest>,
+    /// The interface or item, where there is one.
+    pub at: Option<String>,
+    /// What, why, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.label, self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// How a call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultClass {
+    /// The component trapped: a panic, an overflow of the stack, an access out of bounds.
+    Trap,
+    /// It used up its fuel.
+    OutOfFuel,
+    /// It asked for more memory than it may have, and failed for it.
+    OutOfMemory,
+    /// It ran longer than it may.
+    Deadline,
+    /// What it returned is too large, too deep, or not what its type says.
+    BadOutput,
+    /// Nothing provides an interface that is needed.
+    MissingImport,
+    /// Something provides it, but in a version or form that does not fit.
+    Version,
+    /// The caller's arguments do not fit the function, or there is no such function.
+    BadArguments,
+    /// The host could not do its part: a folder it cannot write, a journal that is not
+    /// this job's.
+    Host(&'static str),
+    /// The component itself says no: the code of its own fault record.
+    Refused(String),
+}
+
+impl FaultClass {
+    /// Stable, kebab-case. A refusal's code is the component's own.
+    pub fn code(&self) -> &str {
+        match self {
+            FaultClass::Trap => "trap",
+            FaultClass::OutOfFuel => "out-of-fuel",
+            FaultClass::OutOfMemory => "out-of-memory",
+            FaultClass::Deadline => "deadline",
+            FaultClass::BadOutput => "bad-output",
+            FaultClass::MissingImport => "missing-import",
+            FaultClass::Version => "version",
+            FaultClass::BadArguments => "bad-arguments",
+            FaultClass::Host(code) => code,
+            FaultClass::Refused(code) => code,
+        }
+    }
+
+    /// Whether it was the component that broke a limit or fell over, rather than said no.
+    pub fn is_breakage(&self) -> bool {
+        use FaultClass::{BadOutput, Deadline, OutOfFuel, OutOfMemory, Trap};
+        matches!(self, Trap | OutOfFuel | OutOfMemory | Deadline | BadOutput)
+    }
+}
+
+/// A failed call: who, where, how, why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The name the component was loaded under; `host` where none was reached.
+    pub pass: String,
+    /// The component; none where none was reached.
+    pub digest: Option<Digest>,
+    /// `interface#function`.
+    pub function: String,
+    /// How it failed.
+    pub class: FaultClass,
+    /// What, why, and what to do; for a trap, the panic text where there is one.
+    pub message: String,
+    /// The place the component's own fault record names, or the argument at fault.
+    pub at: Option<String>,
+    /// What it wrote to `auto:host/log`, the last lines of it.
+    pub log: Vec<String>,
+}
+
+impl Fault {
+    /// A failure of the host itself.
+    pub(crate) fn host(code: &'static str, function: &str, message: impl Into<String>) -> Fault {
+        Fault {
+            pass: "host".to_owned(),
+            digest: None,
+            function: function.to_owned(),
+            class: FaultClass::Host(code),
+            message: message.into(),
+            at: None,
+            log: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.pass)?;
+        if let Some(digest) = &self.digest {
+            // Twelve digits tell components apart for a person; the record has them all.
+            write!(f, " ({})", &digest.to_string()[..12])?;
+        }
+        write!(f, ", {}: {}: {}", self.function, self.class.code(), self.message)?;
+        self.at.as_ref().map_or(Ok(()), |at| write!(f, " (at {at})"))
+    }
+}
+
+impl std::error::Error for Fault {}

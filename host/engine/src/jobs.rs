@@ -1,0 +1,89 @@
+//! `auto:host/jobs`: many calls of pass functions at once. The `wasm` backend runs them
+//! on all cores; results come back in the order of the tasks.
+
+use std::sync::Arc;
+
+use auto_json::Value;
+use wasmtime::component::Val;
+
+use crate::call::Call;
+use crate::engine::{Inner, Read, arguments};
+use crate::fault::{Fault, FaultClass};
+use crate::journal::Durability;
+use crate::parallel;
+use crate::providers::{Provider, Providers};
+use crate::wire;
+
+/// What the tasks came to.
+pub(crate) struct Done {
+    /// `result<list<result<json, fault>>, fault>`.
+    pub(crate) result: Val,
+    pub(crate) durability: Durability,
+    /// Who was called, and what it gave.
+    pub(crate) seen: Vec<(Provider, String, Vec<Val>)>,
+}
+
+/// `auto:host/jobs#run`.
+pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> Option<Done> {
+    let [Val::Variant(backend, other), Val::List(tasks)] = args else { return None };
+    if backend != "wasm" {
+        let name = other.as_deref().and_then(wire::as_text).unwrap_or(backend);
+        return Some(refused("unknown-backend", format!("there is no backend {name}; this host has `wasm`"), None));
+    }
+    let mut targets = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let target = wire::field(task, "target").and_then(wire::as_text)?;
+        match resolve(engine, providers, target) {
+            Ok(provider) => targets.push(provider),
+            Err(fault) => return Some(refused("unknown-target", fault.message, Some(target.to_owned()))),
+        }
+    }
+    let mut calls = Vec::with_capacity(tasks.len());
+    for (task, (provider, function)) in tasks.iter().zip(&targets) {
+        let text = wire::field(task, "arguments").and_then(wire::as_text)?;
+        match prepare(engine, provider, function, text) {
+            Ok(call) => calls.push(call),
+            Err(fault) => return Some(refused("bad-arguments", fault.message, fault.at)),
+        }
+    }
+    let results = parallel::map(&calls, |(call, args)| engine.call_read(call, args));
+    Some(done(&targets, results))
+}
+
+fn resolve(engine: &Inner, providers: &Providers, target: &str) -> Result<(Provider, String), Fault> {
+    let (interface, function) = target.split_once('#').unwrap_or((target, ""));
+    let provider = engine.provider(providers, interface, function)?;
+    // Says so if there is no such function.
+    engine.prepare(&provider, function)?;
+    Ok((provider, function.to_owned()))
+}
+
+fn prepare<'a>(
+    engine: &Inner,
+    provider: &'a Provider,
+    function: &'a str,
+    text: &str,
+) -> Result<(Call<'a>, Vec<Val>), Fault> {
+    let call = engine.prepare(provider, function)?;
+    let value = Value::parse(text).map_err(|error| call.fault(FaultClass::BadArguments, error.to_string()))?;
+    let args = arguments(&call, &value)?;
+    Ok((call, args))
+}
+
+fn done(targets: &[(Provider, String)], results: Vec<Result<Read, Fault>>) -> Done {
+    let cached = results.iter().all(|result| matches!(result, Ok(Read { memo_hit: true, .. })));
+    let values = results.iter().map(|result| match result {
+        Ok(read) => wire::ok(wire::text(read.value.canonical().into_string())),
+        Err(fault) => wire::fault(fault),
+    });
+    let result = wire::ok(Val::List(values.collect()));
+    let seen = targets.iter().zip(results).map(|((provider, function), result)| {
+        (provider.clone(), function.clone(), result.map(|read| read.results).unwrap_or_default())
+    });
+    let durability = if cached { Durability::Cached } else { Durability::Made };
+    Done { result, durability, seen: seen.collect() }
+}
+
+fn refused(code: &str, message: String, at: Option<String>) -> Done {
+    Done { result: wire::err(code, message, at), durability: Durability::Cached, seen: Vec::new() }
+}

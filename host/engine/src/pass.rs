@@ -1,0 +1,258 @@
+//! A loaded component: who it is, what it needs and what it offers, all read from its
+//! bytes before anything is compiled; and every reason to refuse one.
+//!
+//! A pass may import interfaces without functions, `auto:host/log`, and the interface it
+//! exports itself (then it is middleware). A driver, which is what exports an interface
+//! of `auto:driver`, may also import the host's services and whatever some component
+//! provides; whether one does is known only when it runs.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use auto_schema::digest::Digest;
+use wasmtime::component::InstancePre;
+use wit_parser::decoding::DecodedWasm;
+use wit_parser::{InterfaceId, Resolve, WorldItem, WorldKey};
+
+use crate::call::State;
+use crate::fault::Error;
+use crate::name::InterfaceName;
+use crate::published;
+use crate::shape::Interface;
+
+/// The interface every component may import.
+pub(crate) const LOG: &str = "auto:host/log";
+/// The package of what the host lends.
+pub(crate) const HOST_PACKAGE: &str = "auto:host";
+const DRIVER_PACKAGE: &str = "auto:driver";
+
+/// A component that may be called. Made by [`crate::Engine::load`].
+pub struct Pass {
+    /// The file or name it was loaded under.
+    pub label: String,
+    /// SHA-256 of its bytes.
+    pub digest: Digest,
+    /// The interfaces it imports, those without functions too.
+    pub imports: Vec<String>,
+    /// The interfaces it exports, those without functions too.
+    pub exports: Vec<String>,
+    /// Bytes.
+    pub size: usize,
+    pub(crate) wasm: Vec<u8>,
+    /// Imported interfaces that have functions.
+    pub(crate) needs: BTreeMap<InterfaceName, Interface>,
+    /// Exported interfaces that have functions.
+    pub(crate) offers: BTreeMap<InterfaceName, Interface>,
+    pub(crate) compiled: OnceLock<InstancePre<State>>,
+}
+
+impl std::fmt::Debug for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pass({}, {})", self.label, self.digest)
+    }
+}
+
+impl Pass {
+    /// Whether it runs jobs.
+    pub fn is_driver(&self) -> bool {
+        self.offers.keys().any(|name| name.package == DRIVER_PACKAGE)
+    }
+
+    /// The functions of an exported interface.
+    pub fn interface(&self, name: &str) -> Option<&Interface> {
+        let wanted = InterfaceName::parse(name)?;
+        self.offer(&wanted).map(|(_, interface)| interface)
+    }
+
+    pub(crate) fn offer(&self, wanted: &InterfaceName) -> Option<(&InterfaceName, &Interface)> {
+        self.offers.iter().find(|(own, _)| own.serves(wanted))
+    }
+
+    /// What it imports from other components.
+    pub(crate) fn component_needs(&self) -> impl Iterator<Item = (&InterfaceName, &Interface)> {
+        self.needs.iter().filter(|(name, _)| name.package != HOST_PACKAGE)
+    }
+
+    /// Reads and judges the bytes.
+    pub(crate) fn read(label: &str, wasm: Vec<u8>) -> Result<Pass, Error> {
+        let refusal = Refusal { label, digest: Digest::of(&wasm) };
+        refusal.container(&wasm)?;
+        let decoded = wit_component::decode(&wasm).map_err(|error| {
+            refusal.error("malformed", None, format!("is damaged: {error:#}; get or build it again"))
+        })?;
+        let DecodedWasm::Component(resolve, world) = decoded else {
+            let message =
+                "is a WIT package, not a component: it has types but no code; give the component built from it";
+            return Err(refusal.error("wit-package", None, message));
+        };
+        let world = &resolve.worlds[world];
+        let imports = refusal.items(&resolve, &world.imports, "imports")?;
+        let exports = refusal.items(&resolve, &world.exports, "exports")?;
+        let names = |items: &BTreeMap<InterfaceName, Interface>| items.keys().map(ToString::to_string).collect();
+        let functions = |items: BTreeMap<InterfaceName, Interface>| {
+            items.into_iter().filter(|(_, interface)| !interface.functions.is_empty()).collect()
+        };
+        let pass = Pass {
+            label: label.to_owned(),
+            digest: refusal.digest,
+            imports: names(&imports),
+            exports: names(&exports),
+            size: wasm.len(),
+            wasm,
+            needs: functions(imports),
+            offers: functions(exports),
+            compiled: OnceLock::new(),
+        };
+        refusal.judge(&pass)?;
+        Ok(pass)
+    }
+}
+
+/// Says no, with the component's name in it.
+struct Refusal<'a> {
+    label: &'a str,
+    digest: Digest,
+}
+
+impl Refusal<'_> {
+    fn error(&self, code: &'static str, at: Option<String>, message: impl Into<String>) -> Error {
+        Error { code, label: self.label.to_owned(), digest: Some(self.digest), at, message: message.into() }
+    }
+
+    /// The outermost layer: a component, and all of it.
+    fn container(&self, wasm: &[u8]) -> Result<(), Error> {
+        const MAGIC: &[u8] = b"\0asm";
+        const CORE: &[u8] = &[1, 0, 0, 0];
+        const COMPONENT: &[u8] = &[13, 0, 1, 0];
+        let refuse = |code, message: &str| Err(self.error(code, None, message));
+        let Some((magic, rest)) = wasm.split_at_checked(4).filter(|(magic, _)| *magic == MAGIC) else {
+            return refuse("not-wasm", "is not WebAssembly: it does not start with \\0asm; give a component");
+        };
+        debug_assert_eq!(magic, MAGIC);
+        match rest.get(..4) {
+            Some(CORE) => refuse(
+                "core-module",
+                "is a core module, not a component; make one of it with `cargo component build` or `wasm-tools component new`",
+            ),
+            Some(COMPONENT) => match sections(rest.get(4..).unwrap_or_default()) {
+                true => Ok(()),
+                false => refuse("truncated", "is cut off: its last section is longer than the file; get it again"),
+            },
+            Some(_) => refuse("not-wasm", "is WebAssembly of a version that this host does not know"),
+            None => refuse("truncated", "is cut off inside its header; get it again"),
+        }
+    }
+
+    /// The interfaces of one side of the world.
+    fn items<'r>(
+        &self,
+        resolve: &'r Resolve,
+        items: impl IntoIterator<Item = (&'r WorldKey, &'r WorldItem)>,
+        side: &str,
+    ) -> Result<BTreeMap<InterfaceName, Interface>, Error> {
+        let mut found = BTreeMap::new();
+        let mut wasi = Vec::new();
+        for (key, item) in items {
+            let WorldItem::Interface { id, .. } = item else {
+                // A type or function of no interface: nothing can be linked to one by name.
+                if side == "imports" && matches!(item, WorldItem::Function(_)) {
+                    return Err(self.unknown(&resolve.name_world_key(key)));
+                }
+                continue;
+            };
+            let text = resolve.name_world_key(key);
+            match InterfaceName::parse(&text) {
+                Some(name) if name.package.starts_with("wasi:") => wasi.push(text),
+                Some(name) => {
+                    found.insert(name, self.interface(resolve, *id, &text)?);
+                }
+                None if side == "imports" => return Err(self.unknown(&text)),
+                None => {}
+            }
+        }
+        match (side, wasi.first()) {
+            ("imports", Some(first)) => Err(self.wasi(first, wasi.len())),
+            _ => Ok(found),
+        }
+    }
+
+    fn interface(&self, resolve: &Resolve, id: InterfaceId, text: &str) -> Result<Interface, Error> {
+        Interface::read(resolve, id).map_err(|item| {
+            let message =
+                format!("{text} uses {item}, which cannot cross from one component to another; pass plain data");
+            self.error("unsupported-type", Some(text.to_owned()), message)
+        })
+    }
+
+    fn judge(&self, pass: &Pass) -> Result<(), Error> {
+        for (name, interface) in pass.needs.iter().chain(&pass.offers) {
+            self.version(name)?;
+            self.published(name, interface, pass.needs.contains_key(name))?;
+        }
+        if pass.offers.is_empty() {
+            let message = "exports no interface with functions, so there is nothing to call";
+            return Err(self.error("no-exports", None, message));
+        }
+        for name in pass.needs.keys() {
+            let own = pass.offers.keys().any(|offer| offer.same_interface(name));
+            let log = format!("{}/{}", name.package, name.interface) == LOG;
+            let known = name.package != HOST_PACKAGE || published::find(name).is_some();
+            if !(log || own || pass.is_driver() && known) {
+                return Err(self.unknown(&name.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// An interface we know, in a version we do not.
+    fn version(&self, name: &InterfaceName) -> Result<(), Error> {
+        let Some(known) = published::other_version(name) else { return Ok(()) };
+        let advice = if name.version > known.version {
+            "it is newer than this host: upgrade auto-host, or use a build of the component for the older version"
+        } else {
+            "it is older than this host: rebuild the component against the newer version, or ask its author to"
+        };
+        let message = format!("is built for {name}, and this host has {known}; {advice}");
+        Err(self.error("version", Some(name.to_string()), message))
+    }
+
+    /// An interface we know, with another text.
+    fn published(&self, name: &InterfaceName, interface: &Interface, imported: bool) -> Result<(), Error> {
+        let Some((known, text)) = published::find(name) else { return Ok(()) };
+        let difference = match imported {
+            true => Interface::difference(interface, text),
+            false => Interface::difference(text, interface),
+        };
+        let Some(difference) = difference else { return Ok(()) };
+        let message = format!(
+            "does not have {known} as it is published: {difference}; rebuild it against the published text (wit/), which never changes within a version"
+        );
+        Err(self.error("interface-mismatch", Some(name.to_string()), message))
+    }
+
+    fn unknown(&self, import: &str) -> Error {
+        let message =
+            format!("imports {import}; a pass may import nothing but {LOG} and the interface it exports itself");
+        self.error("unknown-import", Some(import.to_owned()), message)
+    }
+
+    fn wasi(&self, first: &str, count: usize) -> Error {
+        let what = if count == 1 { first.to_owned() } else { format!("{count} WASI interfaces, {first} the first") };
+        let message =
+            format!("imports {what}; the host lends none: build for wasm32-unknown-unknown, which needs none");
+        self.error("unknown-import", Some(first.to_owned()), message)
+    }
+}
+
+/// Whether the sections after the header end where the bytes end.
+fn sections(mut rest: &[u8]) -> bool {
+    while let Some((_, after)) = rest.split_first() {
+        let mut reader = wasmparser::BinaryReader::new(after, 0);
+        let Ok(size) = reader.read_var_u32() else { return false };
+        match after.get(reader.current_position() + size as usize..) {
+            Some(next) => rest = next,
+            None => return false,
+        }
+    }
+    true
+}

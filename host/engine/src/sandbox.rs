@@ -1,0 +1,103 @@
+//! Runs modules that nobody has vouched for, through `auto-runtime`: a fresh instance for
+//! every input, under the limits of an artifact. The same module and inputs give the same
+//! outcomes, so they are kept in the memo; a failure by a limit is not.
+
+use std::time::Instant;
+
+use auto_runtime::Sandbox;
+use auto_schema::digest::{Digest, Hasher};
+use wasmtime::component::Val;
+
+use crate::cache::Kind;
+use crate::engine::Inner;
+use crate::trace::CallTrace;
+use crate::wire::{Outcome, Replay, is_circumstance};
+use crate::{memo, parallel};
+
+/// The name in traces and journals.
+pub(crate) const SANDBOX: &str = "auto:host/sandbox@0.1.0";
+
+/// What running a module on inputs came to.
+pub(crate) struct Ran {
+    pub(crate) replays: Vec<Replay>,
+    pub(crate) memo_hit: bool,
+}
+
+/// Why a module was not run.
+pub(crate) struct NotABehavior(pub(crate) String);
+
+impl Inner {
+    /// Runs a module on each input.
+    pub(crate) fn replay(&self, module: &[u8], inputs: &[String]) -> Result<Ran, NotABehavior> {
+        let started = Instant::now();
+        let digest = Digest::of(module);
+        let limits = self.artifact_limits();
+        let key = key(digest, &limits, inputs);
+        let kept = self.cache.as_ref().and_then(|cache| memo::read(cache, key));
+        let kept = kept.and_then(|(values, _)| values.iter().map(Replay::from_val).collect::<Option<Vec<_>>>());
+        if let Some(replays) = kept.filter(|replays| replays.len() == inputs.len() && !self.options.audit) {
+            self.record_sandbox(digest, &replays, started, true);
+            return Ok(Ran { replays, memo_hit: true });
+        }
+        let sandbox = self.sandbox(&limits).map_err(NotABehavior)?;
+        let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
+        let results = parallel::map(inputs, |input| loaded.run_fresh(input));
+        let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
+        let replays: Vec<Replay> = inputs
+            .iter()
+            .zip(results)
+            .map(|(input, result)| {
+                let steps = result.as_ref().ok().and_then(|(_, steps)| *steps).unwrap_or(0);
+                let outcome = Outcome::of(result.as_ref().map(|(outcome, _)| outcome.clone()));
+                Replay { input: input.clone(), outcome, steps }
+            })
+            .collect();
+        if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
+            memo::write(cache, key, &replays.iter().map(Replay::to_val).collect::<Vec<Val>>(), 0);
+        }
+        self.record_sandbox(digest, &replays, started, false);
+        Ok(Ran { replays, memo_hit: false })
+    }
+
+    /// The limits of an artifact's call: the runtime's own, with what the user has set.
+    pub(crate) fn artifact_limits(&self) -> auto_runtime::Limits {
+        let set = &self.options.limits;
+        let mut limits = auto_runtime::Limits::default();
+        limits.fuel = set.fuel.unwrap_or(limits.fuel);
+        limits.memory = set.memory.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limits.memory);
+        limits.deadline = set.deadline.unwrap_or(limits.deadline);
+        limits
+    }
+
+    fn sandbox(&self, limits: &auto_runtime::Limits) -> Result<&Sandbox, String> {
+        let made = self.sandbox.get_or_init(|| {
+            let folder = self.cache.as_ref().map(|cache| cache.folder(Kind::Artifacts));
+            Sandbox::with_cache(limits.clone(), folder).map_err(|error| error.to_string())
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    fn record_sandbox(&self, digest: Digest, replays: &[Replay], started: Instant, memo_hit: bool) {
+        self.trace().push(CallTrace {
+            pass: "sandbox".to_owned(),
+            digest,
+            interface: SANDBOX.to_owned(),
+            function: "run".to_owned(),
+            fuel: replays.iter().map(|replay| replay.steps).sum(),
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            memo_hit,
+        });
+    }
+}
+
+fn key(module: Digest, limits: &auto_runtime::Limits, inputs: &[String]) -> Digest {
+    let mut hasher = Hasher::new();
+    hasher.update("auto-sandbox-1\n");
+    hasher.update(module.as_bytes());
+    hasher.update(format!("{} {} {} {}\n", limits.fuel, limits.memory, limits.input, limits.deadline.as_micros()));
+    for input in inputs {
+        hasher.update((input.len() as u64).to_le_bytes());
+        hasher.update(input);
+    }
+    hasher.finish()
+}

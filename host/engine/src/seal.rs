@@ -1,0 +1,581 @@
+//! Only the host seals: `auto:host/artifact`. A module that a driver hands over is run on
+//! everything that was witnessed or promised, the pinned gate decides on what it did, and
+//! only then does it get a manifest and a digest.
+//!
+//! Nothing that the driver claims is believed but the held-out scores, which the manifest
+//! reports as the driver's (its digest is in there too).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use auto_json::{Record, Value};
+use auto_schema::cbin;
+use auto_schema::contract::Contract;
+use auto_schema::digest::Digest;
+use auto_schema::evidence::{Observation, Reference, evidence_id};
+use auto_schema::ir::Graph;
+use auto_schema::manifest::{FORMAT, Manifest, PassRef, Steps};
+use wasmtime::component::Val;
+
+use crate::engine::Inner;
+use crate::fault::{Fault, FaultClass};
+use crate::journal::Durability;
+use crate::name::InterfaceName;
+use crate::pass::Pass;
+use crate::providers::{Provider, Providers};
+use crate::sandbox::NotABehavior;
+use crate::wire::{self, Outcome, Replay};
+
+/// The interface that decides.
+const GATE: &str = "auto:pass/gate@0.1.0";
+const MILLION: u128 = 1_000_000;
+
+/// What the host judges by, and on.
+pub(crate) struct Court {
+    pub(crate) contract: Contract,
+    pub(crate) observations: Vec<Observation>,
+    pub(crate) evidence: Digest,
+    /// The pinned gate, then those that may only tighten.
+    pub(crate) gates: Vec<Provider>,
+    /// The pinned gate, where it is not the built-in one.
+    pub(crate) trusted_gate: Option<Digest>,
+}
+
+/// What took part in a job so far.
+#[derive(Default)]
+pub(crate) struct Provenance {
+    /// Interfaces and the components that served them, outermost first.
+    pub(crate) passes: Vec<PassRef>,
+    /// Modules that a built-in emit made in this job.
+    pub(crate) emitted: BTreeSet<Digest>,
+}
+
+/// What a driver wants sealed, read from its `draft`.
+pub(crate) struct Draft {
+    module: Vec<u8>,
+    metered: Option<Vec<u8>>,
+    graph: Option<Vec<u8>>,
+    held_out: Val,
+    notes: Vec<String>,
+}
+
+/// What came of it.
+pub(crate) struct Sealed {
+    pub(crate) verdict: Verdict,
+    pub(crate) eval_run: Value,
+    pub(crate) artifact: Option<Vec<u8>>,
+    pub(crate) durability: Durability,
+}
+
+/// Why there is not even a verdict: the code and message of a fault record, or a gate
+/// that failed.
+pub(crate) enum SealError {
+    Refused(&'static str, String),
+    Gate(Fault),
+}
+
+impl From<Fault> for SealError {
+    fn from(fault: Fault) -> SealError {
+        SealError::Gate(fault)
+    }
+}
+
+impl From<NotABehavior> for SealError {
+    fn from(NotABehavior(why): NotABehavior) -> SealError {
+        SealError::Refused("not-a-behavior", why)
+    }
+}
+
+impl Draft {
+    /// Reads `auto:host/artifact.draft`; `None` for a value of another type.
+    pub(crate) fn from_val(value: &Val) -> Option<Draft> {
+        let optional = |name: &str| match wire::as_option(wire::field(value, name)?)? {
+            Some(bytes) => Some(Some(wire::as_bytes(bytes)?)),
+            None => Some(None),
+        };
+        Some(Draft {
+            module: wire::as_bytes(wire::field(value, "module")?)?,
+            metered: optional("metered")?,
+            graph: optional("graph")?,
+            held_out: wire::field(value, "held-out")?.clone(),
+            notes: wire::as_texts(wire::field(value, "notes")?)?,
+        })
+    }
+}
+
+impl Sealed {
+    /// `auto:host/artifact.sealed`.
+    pub(crate) fn to_val(&self) -> Val {
+        let size = self.artifact.as_ref().map_or(0, |artifact| u32::try_from(artifact.len()).unwrap_or(u32::MAX));
+        let id = self.artifact.as_ref().map(|artifact| wire::text(Digest::of(artifact).to_string()));
+        wire::record([
+            ("verdict", self.verdict.to_val()),
+            ("eval-run", wire::text(id_of(&self.eval_run).to_string())),
+            ("id", wire::option(id)),
+            ("size", Val::U32(size)),
+        ])
+    }
+}
+
+fn id_of(record: &Value) -> Digest {
+    Digest::of(record.canonical().as_str().as_bytes())
+}
+
+impl Court {
+    /// `auto:host/artifact#seal`.
+    pub(crate) fn seal(
+        &self,
+        engine: &Arc<Inner>,
+        draft: &Draft,
+        provenance: &Provenance,
+    ) -> Result<Sealed, SealError> {
+        check_module(&draft.module)?;
+        let graph = draft.graph.as_deref().map(|bytes| self.graph(bytes)).transpose()?;
+        let (replays, steps, durability) = self.replay(engine, draft)?;
+        let facts = Facts { draft, graph: graph.as_ref(), code: Digest::of(&draft.module), replays: &replays, steps };
+        let verdict = self.decide(engine, wire::case("artifact", facts.candidate()))?;
+        let subject = Record::new().with("artifact", Record::new().with("code", facts.code.to_string()));
+        let eval_run = self.eval_run(subject, &verdict);
+        let artifact = match verdict.status.as_str() {
+            "pass" => {
+                let manifest = self.manifest(&facts, id_of(&eval_run), provenance);
+                let sealed = cbin::seal(&draft.module, draft.graph.as_deref(), &manifest);
+                Some(sealed.map_err(|damage| SealError::Refused(damage.code, damage.to_string()))?)
+            }
+            _ => None,
+        };
+        Ok(Sealed { verdict, eval_run, artifact, durability })
+    }
+
+    /// Judges recordings of the reference rather than an artifact.
+    pub(crate) fn judge(&self, engine: &Arc<Inner>, reference: &Reference) -> Result<(Verdict, Value), Fault> {
+        let verdict = self.decide(engine, wire::case("recordings", wire::reference(reference)))?;
+        let subject = Record::new().with("recordings", reference.durations.len());
+        let eval_run = self.eval_run(subject, &verdict);
+        Ok((verdict, eval_run))
+    }
+
+    /// The program must be sound and speak of the contract's types.
+    fn graph(&self, bytes: &[u8]) -> Result<Graph, SealError> {
+        let refuse = |why: String| SealError::Refused("graph-mismatch", why);
+        let graph = Graph::from_bytes(bytes).map_err(|wrong| {
+            let all = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            refuse(format!("the program is not sound: {all}"))
+        })?;
+        let input = graph.input().and_then(|node| node.outputs.first()).map(|port| &port.ty);
+        let output = graph.output().and_then(|node| node.inputs.first()).map(|port| &port.ty);
+        for (what, has, wanted) in [("input", input, &self.contract.input), ("output", output, &self.contract.output)] {
+            if let Some(has) = has.filter(|has| *has != wanted) {
+                return Err(refuse(format!("the program's {what} is {has}, the contract's {wanted}")));
+            }
+        }
+        Ok(graph)
+    }
+
+    /// Runs the module, and its metered twin, on all that was witnessed or promised.
+    fn replay(&self, engine: &Inner, draft: &Draft) -> Result<(Vec<Replay>, Option<Steps>, Durability), SealError> {
+        let inputs = self.inputs();
+        let ran = engine.replay(&draft.module, &inputs)?;
+        let Some(metered) = &draft.metered else {
+            return Ok((ran.replays, None, durability(ran.memo_hit)));
+        };
+        let twin = engine.replay(metered, &inputs)?;
+        let mut pairs = ran.replays.iter().zip(&twin.replays);
+        if let Some((own, other)) = pairs.find(|(own, other)| own.outcome != other.outcome) {
+            let why = format!(
+                "the module and its metered twin part on {}: {:?} and {:?}",
+                own.input, own.outcome, other.outcome
+            );
+            return Err(SealError::Refused("metered-mismatch", why));
+        }
+        let steps = percentiles(twin.replays.iter().map(|replay| replay.steps).collect());
+        let replays = ran.replays.into_iter().zip(&twin.replays).map(|(own, twin)| Replay { steps: twin.steps, ..own });
+        Ok((replays.collect(), steps, durability(ran.memo_hit && twin.memo_hit)))
+    }
+
+    /// The inputs of observations, examples and eval cases, each once, sorted.
+    fn inputs(&self) -> Vec<String> {
+        let witnessed = self.observations.iter().map(|observation| observation.input.as_str().to_owned());
+        let examples = self.contract.examples.iter().map(|example| &example.input);
+        let cases = self.contract.cases.iter().map(|case| &case.input);
+        let promised = examples.chain(cases).map(|input| input.canonical().into_string());
+        witnessed.chain(promised).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Asks every gate; the worst verdict counts.
+    fn decide(&self, engine: &Arc<Inner>, subject: Val) -> Result<Verdict, Fault> {
+        let evidence = wire::record([("observations", wire::observations(&self.observations)), ("subject", subject)]);
+        let contract = wire::text(self.contract.to_value().canonical().into_string());
+        let args = [contract, evidence];
+        let mut verdicts = self.gates.iter().map(|gate| ask(engine, gate, &args));
+        let mut verdict = verdicts.next().unwrap_or_else(|| Err(no_gate()))?;
+        for (other, gate) in verdicts.zip(self.gates.iter().skip(1)) {
+            verdict.tighten(other?, gate.pass.digest);
+        }
+        Ok(verdict)
+    }
+
+    /// What was judged by what with which result: no times, so the same judgement has the
+    /// same id.
+    fn eval_run(&self, subject: Record, verdict: &Verdict) -> Value {
+        let gates = self.gates.iter().map(|gate| Value::from(gate.pass.digest.to_string())).collect::<Vec<_>>();
+        let record = verdict.to_record();
+        Record::new()
+            .with("format", 1u32)
+            .with("task", self.contract.task.as_str())
+            .with("scope", self.contract.scope.to_string())
+            .with("contract", self.contract.id().to_string())
+            .with("evidence", self.evidence.to_string())
+            .with("gates", gates)
+            .with("subject", subject)
+            .with("status", record.get("status").cloned().unwrap_or(Value::Null))
+            .with("findings", record.get("findings").cloned().unwrap_or(Value::Null))
+            .into()
+    }
+
+    fn manifest(&self, facts: &Facts<'_>, eval_run: Digest, provenance: &Provenance) -> Manifest {
+        let (out_of_fold, rows) = facts.out_of_fold();
+        let answered = facts.replays.iter().filter(|replay| matches!(replay.outcome, Outcome::Answer(_))).count();
+        Manifest {
+            format: FORMAT,
+            task: self.contract.task.clone(),
+            scope: self.contract.scope.to_string(),
+            input: self.contract.input.clone(),
+            output: self.contract.output.clone(),
+            capabilities: facts.capabilities(),
+            guarded: facts.guarded(),
+            contract: self.contract.id(),
+            evidence: self.evidence,
+            eval_run,
+            code: facts.code,
+            observations: count(self.observations.len()),
+            agreement: self.agreement(facts.replays),
+            coverage: share(answered, facts.replays.len()),
+            out_of_fold,
+            out_of_fold_rows: rows,
+            steps: facts.steps,
+            module_bytes: count(facts.draft.module.len()),
+            passes: provenance.passes.iter().cloned().chain(self.gate_refs()).collect(),
+            trusted_gate: self.trusted_gate,
+            reusable: provenance.emitted.contains(&facts.code),
+            notes: facts.draft.notes.clone(),
+        }
+    }
+
+    fn gate_refs(&self) -> impl Iterator<Item = PassRef> {
+        self.gates.iter().map(|gate| PassRef { interface: gate.interface.to_string(), digest: gate.pass.digest })
+    }
+
+    /// Of the recorded inputs that were answered, how many as they were most often.
+    fn agreement(&self, replays: &[Replay]) -> Option<u32> {
+        let recorded: BTreeMap<&str, &str> = self
+            .observations
+            .iter()
+            .filter_map(|observation| Some((observation.input.as_str(), majority(observation)?)))
+            .collect();
+        let answered =
+            replays.iter().filter_map(|replay| match (&replay.outcome, recorded.get(replay.input.as_str())) {
+                (Outcome::Answer(answer), Some(expected)) => Some(answer == expected),
+                _ => None,
+            });
+        let answered: Vec<bool> = answered.collect();
+        share(answered.iter().filter(|right| **right).count(), answered.len())
+    }
+}
+
+/// What a module turned out to be.
+struct Facts<'a> {
+    draft: &'a Draft,
+    graph: Option<&'a Graph>,
+    code: Digest,
+    replays: &'a [Replay],
+    steps: Option<Steps>,
+}
+
+impl Facts<'_> {
+    /// `auto:pass/gate.candidate`.
+    fn candidate(&self) -> Val {
+        wire::record([
+            ("code-id", wire::text(self.code.to_string())),
+            ("size", Val::U32(count(self.draft.module.len()))),
+            ("capabilities", Val::List(self.capabilities().into_iter().map(wire::text).collect())),
+            ("guarded", Val::Bool(self.guarded())),
+            ("replays", Val::List(self.replays.iter().map(Replay::to_val).collect())),
+            ("held-out", self.draft.held_out.clone()),
+        ])
+    }
+
+    /// A module of somebody's own may have a guard inside; nobody can tell.
+    fn guarded(&self) -> bool {
+        self.graph.is_some_and(Graph::is_guarded)
+    }
+
+    /// What the program may ask for, or what a module without one was seen to ask for.
+    fn capabilities(&self) -> Vec<String> {
+        let names: BTreeSet<String> = match self.graph {
+            Some(graph) => graph.capabilities().iter().map(ToString::to_string).collect(),
+            None => {
+                let asked = self.replays.iter().filter_map(|replay| match &replay.outcome {
+                    Outcome::Request { capability, .. } => Some(capability.clone()),
+                    _ => None,
+                });
+                asked.collect()
+            }
+        };
+        names.into_iter().collect()
+    }
+
+    /// The share of right answers among the held-out inputs that were answered, and how
+    /// many were held out.
+    fn out_of_fold(&self) -> (Option<u32>, u32) {
+        let rows = wire::as_list(&self.draft.held_out).unwrap_or_default();
+        let answers: Vec<bool> = rows
+            .iter()
+            .filter_map(|row| {
+                let expected = wire::field(row, "expected").and_then(wire::as_text)?;
+                match wire::field(row, "outcome").and_then(Outcome::from_val)? {
+                    Outcome::Answer(answer) => Some(answer == expected),
+                    _ => None,
+                }
+            })
+            .collect();
+        (share(answers.iter().filter(|right| **right).count(), answers.len()), count(rows.len()))
+    }
+}
+
+/// `auto:pass/gate.verdict`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict {
+    /// `pass`, `fail`, `inconclusive` or another word.
+    pub(crate) status: String,
+    findings: Vec<Finding>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Finding {
+    id: String,
+    status: String,
+    claim: String,
+    detail: String,
+    counterexample: Option<String>,
+}
+
+impl Verdict {
+    fn from_val(value: &Val) -> Option<Verdict> {
+        let findings = wire::as_list(wire::field(value, "findings")?)?;
+        Some(Verdict {
+            status: status(wire::field(value, "status")?)?,
+            findings: findings.iter().map(Finding::from_val).collect::<Option<_>>()?,
+        })
+    }
+
+    fn to_val(&self) -> Val {
+        wire::record([
+            ("status", status_val(&self.status)),
+            ("findings", Val::List(self.findings.iter().map(Finding::to_val).collect())),
+        ])
+    }
+
+    /// `{"status": …, "findings": [{"id", "status", "claim", "detail", "counterexample"}]}`.
+    pub(crate) fn to_record(&self) -> Record {
+        let findings = self.findings.iter().map(|finding| {
+            Record::new()
+                .with("id", finding.id.as_str())
+                .with("status", finding.status.as_str())
+                .with("claim", finding.claim.as_str())
+                .with("detail", finding.detail.as_str())
+                .with("counterexample", finding.counterexample.clone())
+                .into()
+        });
+        Record::new().with("status", self.status.as_str()).with("findings", findings.collect::<Vec<Value>>())
+    }
+
+    /// Takes over what another gate found, and its verdict if that is worse.
+    fn tighten(&mut self, other: Verdict, gate: Digest) {
+        if severity(&other.status) > severity(&self.status) {
+            self.status = other.status;
+        }
+        let gate = gate.to_string();
+        let renamed = other
+            .findings
+            .into_iter()
+            .map(|finding| Finding { id: format!("{}/{}", &gate[..12], finding.id), ..finding });
+        self.findings.extend(renamed);
+    }
+}
+
+impl Finding {
+    fn from_val(value: &Val) -> Option<Finding> {
+        let text = |name: &str| wire::field(value, name).and_then(wire::as_text).map(str::to_owned);
+        let counterexample = wire::as_option(wire::field(value, "counterexample")?)?;
+        Some(Finding {
+            id: text("id")?,
+            status: status(wire::field(value, "status")?)?,
+            claim: text("claim")?,
+            detail: text("detail")?,
+            counterexample: counterexample.and_then(wire::as_text).map(str::to_owned),
+        })
+    }
+
+    fn to_val(&self) -> Val {
+        wire::record([
+            ("id", wire::text(&self.id)),
+            ("status", status_val(&self.status)),
+            ("claim", wire::text(&self.claim)),
+            ("detail", wire::text(&self.detail)),
+            ("counterexample", wire::option(self.counterexample.as_ref().map(wire::text))),
+        ])
+    }
+}
+
+/// `fail` beats any word we do not know, which beats `inconclusive`, which beats `pass`.
+fn severity(status: &str) -> u8 {
+    match status {
+        "pass" => 0,
+        "inconclusive" => 1,
+        "fail" => 3,
+        _ => 2,
+    }
+}
+
+fn status(value: &Val) -> Option<String> {
+    match value {
+        Val::Variant(name, None) => Some(name.clone()),
+        Val::Variant(_, Some(other)) => wire::as_text(other).map(str::to_owned),
+        _ => None,
+    }
+}
+
+fn status_val(status: &str) -> Val {
+    match status {
+        "pass" | "fail" | "inconclusive" => Val::Variant(status.to_owned(), None),
+        other => wire::case("other", wire::text(other)),
+    }
+}
+
+fn ask(engine: &Arc<Inner>, gate: &Provider, args: &[Val]) -> Result<Verdict, Fault> {
+    let results = engine.call(gate, "decide", args)?;
+    let call = engine.prepare(gate, "decide")?;
+    match results.first() {
+        Some(Val::Result(Ok(Some(verdict)))) => Verdict::from_val(verdict)
+            .ok_or_else(|| call.fault(FaultClass::BadOutput, "what it returned is no verdict")),
+        Some(Val::Result(Err(refusal))) => Err(crate::engine::refused(&call, refusal.as_deref(), None)),
+        _ => Err(call.fault(FaultClass::BadOutput, "it returned no verdict")),
+    }
+}
+
+fn no_gate() -> Fault {
+    Fault {
+        pass: "host".to_owned(),
+        digest: None,
+        function: format!("{GATE}#decide"),
+        class: FaultClass::MissingImport,
+        message: "there is no gate, so nothing can be judged; add a component that exports it".to_owned(),
+        at: Some(GATE.to_owned()),
+        log: Vec::new(),
+    }
+}
+
+/// The pinned gate, then every other gate on the stack; what the pinned one was put in
+/// place of (`without`) is left out.
+pub(crate) fn gates(
+    pinned: &Arc<Pass>,
+    providers: &Providers,
+    without: &BTreeSet<Digest>,
+) -> Result<Vec<Provider>, Fault> {
+    let Some(wanted) = InterfaceName::parse(GATE) else { return Err(no_gate()) };
+    let mut alone = Providers::new();
+    alone.push(pinned.clone());
+    let mut gates = vec![alone.provider(&wanted).ok_or_else(no_gate)?];
+    let others =
+        providers.all(&wanted).filter(|gate| gate.pass.digest != pinned.digest && !without.contains(&gate.pass.digest));
+    gates.extend(others);
+    Ok(gates)
+}
+
+/// What no sandbox needs to see to say no.
+fn check_module(module: &[u8]) -> Result<(), SealError> {
+    let imports =
+        cbin::import_names(module).map_err(|damage| SealError::Refused("not-a-behavior", damage.to_string()))?;
+    if imports.is_empty() {
+        return Ok(());
+    }
+    let why = format!("the module imports {}; an artifact imports nothing", imports.join(", "));
+    Err(SealError::Refused("not-a-behavior", why))
+}
+
+/// The output seen most often; of several, the first as text.
+fn majority(observation: &Observation) -> Option<&str> {
+    let best = observation.outputs.iter().max_by(|(a, a_count), (b, b_count)| a_count.cmp(b_count).then(b.cmp(a)));
+    best.map(|(output, _)| output.as_str())
+}
+
+/// Nearest rank (the smallest value that at least p percent do not exceed).
+fn percentiles(mut steps: Vec<u64>) -> Option<Steps> {
+    steps.sort_unstable();
+    let rank = |percent: usize| steps.get((steps.len() * percent).div_ceil(100).saturating_sub(1)).copied();
+    Some(Steps { p50: rank(50)?, p95: rank(95)?, max: *steps.last()? })
+}
+
+/// Parts per million, rounded down; `None` of nothing.
+fn share(part: usize, whole: usize) -> Option<u32> {
+    let ppm = (part as u128 * MILLION).checked_div(whole as u128)?;
+    u32::try_from(ppm).ok()
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn durability(memo_hit: bool) -> Durability {
+    if memo_hit { Durability::Cached } else { Durability::Made }
+}
+
+/// Binds what is judged together; observations are put in order.
+pub(crate) fn court(
+    contract: Contract,
+    mut observations: Vec<Observation>,
+    gates: Vec<Provider>,
+    trusted_gate: Option<Digest>,
+) -> Court {
+    observations.sort_by(|a, b| a.input.cmp(&b.input));
+    observations.iter_mut().for_each(|observation| observation.outputs.sort());
+    let evidence = evidence_id(&observations);
+    Court { contract, observations, evidence, gates, trusted_gate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        assert_eq!(percentiles(Vec::new()), None);
+        assert_eq!(percentiles(vec![7]), Some(Steps { p50: 7, p95: 7, max: 7 }));
+        assert_eq!(percentiles((1..=100).rev().collect()), Some(Steps { p50: 50, p95: 95, max: 100 }));
+        assert_eq!(percentiles(vec![1, 2, 3]), Some(Steps { p50: 2, p95: 3, max: 3 }));
+    }
+
+    #[test]
+    fn shares_round_down() {
+        assert_eq!(share(1, 3), Some(333_333));
+        assert_eq!(share(3, 3), Some(1_000_000));
+        assert_eq!(share(0, 0), None);
+    }
+
+    #[test]
+    fn the_worst_verdict_counts() {
+        let verdict = |status: &str| Verdict { status: status.to_owned(), findings: Vec::new() };
+        for (first, second, both) in [
+            ("pass", "pass", "pass"),
+            ("pass", "inconclusive", "inconclusive"),
+            ("inconclusive", "odd", "odd"),
+            ("fail", "pass", "fail"),
+            ("odd", "fail", "fail"),
+        ] {
+            let mut verdict_of_both = verdict(first);
+            verdict_of_both.tighten(verdict(second), Digest::of(b""));
+            assert_eq!(verdict_of_both.status, both);
+        }
+    }
+}

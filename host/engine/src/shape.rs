@@ -1,0 +1,242 @@
+//! What functions look like: the signatures of a component's imports and exports, read
+//! from its bytes before anything is compiled, and where two signatures part.
+//!
+//! Types are compared by structure, as the component model does; names of types do not
+//! count, names of fields and cases do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wit_parser::{Function, InterfaceId, Resolve, Type, TypeDefKind};
+
+/// A type of the component model, without resources, streams and futures: those cannot
+/// be copied, so they do not cross from one instance to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the component model's own names")]
+pub enum Ty {
+    Bool,
+    S8,
+    U8,
+    S16,
+    U16,
+    S32,
+    U32,
+    S64,
+    U64,
+    F32,
+    F64,
+    Char,
+    String,
+    List(Arc<Ty>),
+    Record(Arc<[(String, Ty)]>),
+    Tuple(Arc<[Ty]>),
+    Variant(Arc<[(String, Option<Ty>)]>),
+    Enum(Arc<[String]>),
+    Option(Arc<Ty>),
+    Result(Arc<(Option<Ty>, Option<Ty>)>),
+    Flags(Arc<[String]>),
+}
+
+/// A function's parameters and result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// In order, with their names.
+    pub params: Vec<(String, Ty)>,
+    /// None for a function that returns nothing.
+    pub result: Option<Ty>,
+}
+
+/// The functions of an interface. Empty for one that only defines types.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// By name.
+    pub functions: BTreeMap<String, Signature>,
+}
+
+impl Interface {
+    /// Reads an interface; the error names the item that cannot cross.
+    pub(crate) fn read(resolve: &Resolve, id: InterfaceId) -> Result<Interface, String> {
+        let interface = &resolve.interfaces[id];
+        for (name, ty) in &interface.types {
+            if matches!(resolve.types[*ty].kind, TypeDefKind::Resource) {
+                return Err(format!("the resource `{name}`"));
+            }
+        }
+        let functions = interface.functions.iter();
+        functions
+            .map(|(name, function)| Ok((name.clone(), Signature::read(resolve, function)?)))
+            .collect::<Result<_, String>>()
+            .map(|functions| Interface { functions })
+    }
+
+    /// The first place where what is wanted and what is had part: a function that is
+    /// missing or looks different. More functions than wanted are no difference.
+    pub fn difference(wanted: &Interface, had: &Interface) -> Option<String> {
+        wanted.functions.iter().find_map(|(name, wanted)| match had.functions.get(name) {
+            None => Some(format!("function `{name}` is missing")),
+            Some(had) => Signature::difference(wanted, had).map(|what| format!("function `{name}`: {what}")),
+        })
+    }
+}
+
+impl Signature {
+    fn read(resolve: &Resolve, function: &Function) -> Result<Signature, String> {
+        let at = |what: String| format!("{what} in function `{}`", function.name);
+        if function.kind.resource().is_some() || function.kind.is_async() {
+            return Err(format!("the function `{}` (a method or async)", function.name));
+        }
+        let param = |param: &wit_parser::Param| Ok((param.name.clone(), Ty::read(resolve, param.ty).map_err(at)?));
+        Ok(Signature {
+            params: function.params.iter().map(param).collect::<Result<_, String>>()?,
+            result: function.result.map(|ty| Ty::read(resolve, ty)).transpose().map_err(at)?,
+        })
+    }
+
+    fn difference(wanted: &Signature, had: &Signature) -> Option<String> {
+        if wanted.params.len() != had.params.len() {
+            return Some(format!("expected {} parameters, found {}", wanted.params.len(), had.params.len()));
+        }
+        let mut params = wanted.params.iter().zip(&had.params);
+        if let Some(found) = params.find_map(|((name, wanted), (other, had))| {
+            if name != other {
+                return Some(format!("expected the parameter `{name}`, found `{other}`"));
+            }
+            Ty::difference(wanted, had, &format!("parameter `{name}`"))
+        }) {
+            return Some(found);
+        }
+        optional(&wanted.result, &had.result, "result")
+    }
+}
+
+impl Ty {
+    fn read(resolve: &Resolve, ty: Type) -> Result<Ty, String> {
+        Ok(match ty {
+            Type::Bool => Ty::Bool,
+            Type::S8 => Ty::S8,
+            Type::U8 => Ty::U8,
+            Type::S16 => Ty::S16,
+            Type::U16 => Ty::U16,
+            Type::S32 => Ty::S32,
+            Type::U32 => Ty::U32,
+            Type::S64 => Ty::S64,
+            Type::U64 => Ty::U64,
+            Type::F32 => Ty::F32,
+            Type::F64 => Ty::F64,
+            Type::Char => Ty::Char,
+            Type::String => Ty::String,
+            Type::ErrorContext => return Err("an error-context".to_owned()),
+            Type::Id(id) => Ty::read_definition(resolve, &resolve.types[id].kind)?,
+        })
+    }
+
+    fn read_definition(resolve: &Resolve, kind: &TypeDefKind) -> Result<Ty, String> {
+        let read = |ty: Type| Ty::read(resolve, ty);
+        let read_optional = |ty: Option<Type>| ty.map(read).transpose();
+        Ok(match kind {
+            TypeDefKind::Type(ty) => read(*ty)?,
+            TypeDefKind::List(ty) => Ty::List(Arc::new(read(*ty)?)),
+            TypeDefKind::Option(ty) => Ty::Option(Arc::new(read(*ty)?)),
+            TypeDefKind::Result(result) => {
+                Ty::Result(Arc::new((read_optional(result.ok)?, read_optional(result.err)?)))
+            }
+            TypeDefKind::Record(record) => {
+                let fields = record.fields.iter().map(|field| Ok((field.name.clone(), read(field.ty)?)));
+                Ty::Record(fields.collect::<Result<_, String>>()?)
+            }
+            TypeDefKind::Tuple(tuple) => {
+                Ty::Tuple(tuple.types.iter().map(|ty| read(*ty)).collect::<Result<_, String>>()?)
+            }
+            TypeDefKind::Variant(variant) => {
+                let cases = variant.cases.iter().map(|case| Ok((case.name.clone(), read_optional(case.ty)?)));
+                Ty::Variant(cases.collect::<Result<_, String>>()?)
+            }
+            TypeDefKind::Enum(names) => Ty::Enum(names.cases.iter().map(|case| case.name.clone()).collect()),
+            TypeDefKind::Flags(flags) => Ty::Flags(flags.flags.iter().map(|flag| flag.name.clone()).collect()),
+            other => return Err(format!("a {}", other.as_str())),
+        })
+    }
+
+    /// What it is, in a word, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Ty::Bool => "bool",
+            Ty::S8 => "s8",
+            Ty::U8 => "u8",
+            Ty::S16 => "s16",
+            Ty::U16 => "u16",
+            Ty::S32 => "s32",
+            Ty::U32 => "u32",
+            Ty::S64 => "s64",
+            Ty::U64 => "u64",
+            Ty::F32 => "f32",
+            Ty::F64 => "f64",
+            Ty::Char => "char",
+            Ty::String => "string",
+            Ty::List(_) => "list",
+            Ty::Record(_) => "record",
+            Ty::Tuple(_) => "tuple",
+            Ty::Variant(_) => "variant",
+            Ty::Enum(_) => "enum",
+            Ty::Option(_) => "option",
+            Ty::Result(_) => "result",
+            Ty::Flags(_) => "flags",
+        }
+    }
+
+    fn difference(wanted: &Ty, had: &Ty, at: &str) -> Option<String> {
+        match (wanted, had) {
+            (Ty::List(wanted), Ty::List(had)) => Ty::difference(wanted, had, &format!("{at}, each item")),
+            (Ty::Option(wanted), Ty::Option(had)) => Ty::difference(wanted, had, at),
+            (Ty::Result(wanted), Ty::Result(had)) => optional(&wanted.0, &had.0, &format!("{at}, ok"))
+                .or_else(|| optional(&wanted.1, &had.1, &format!("{at}, err"))),
+            (Ty::Tuple(wanted), Ty::Tuple(had)) if wanted.len() == had.len() => {
+                let mut items = wanted.iter().zip(had.iter()).enumerate();
+                items.find_map(|(index, (wanted, had))| Ty::difference(wanted, had, &format!("{at}, item {index}")))
+            }
+            (Ty::Record(wanted), Ty::Record(had)) => {
+                members(wanted, had, at, "field", |wanted, had, at| Ty::difference(wanted, had, at))
+            }
+            (Ty::Variant(wanted), Ty::Variant(had)) => members(wanted, had, at, "case", optional),
+            (Ty::Enum(wanted), Ty::Enum(had)) => labels(wanted, had, at, "case"),
+            (Ty::Flags(wanted), Ty::Flags(had)) => labels(wanted, had, at, "flag"),
+            (wanted, had) if wanted == had => None,
+            (wanted, had) => Some(format!("{at}: expected {}, found {}", wanted.kind(), had.kind())),
+        }
+    }
+}
+
+fn optional(wanted: &Option<Ty>, had: &Option<Ty>, at: &str) -> Option<String> {
+    match (wanted, had) {
+        (None, None) => None,
+        (Some(wanted), Some(had)) => Ty::difference(wanted, had, at),
+        (Some(wanted), None) => Some(format!("{at}: expected {}, found nothing", wanted.kind())),
+        (None, Some(had)) => Some(format!("{at}: expected nothing, found {}", had.kind())),
+    }
+}
+
+/// Fields and cases: the first that differs in name, place or type.
+fn members<T>(
+    wanted: &[(String, T)],
+    had: &[(String, T)],
+    at: &str,
+    what: &str,
+    difference: impl Fn(&T, &T, &str) -> Option<String>,
+) -> Option<String> {
+    let names = |members: &[(String, T)]| members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    labels(&names(wanted), &names(had), at, what).or_else(|| {
+        let mut pairs = wanted.iter().zip(had);
+        pairs.find_map(|((name, wanted), (_, had))| difference(wanted, had, &format!("{at}, {what} `{name}`")))
+    })
+}
+
+fn labels(wanted: &[String], had: &[String], at: &str, what: &str) -> Option<String> {
+    if let Some(name) = wanted.iter().find(|name| !had.contains(name)) {
+        return Some(format!("{at}: {what} `{name}` is missing"));
+    }
+    if let Some(name) = had.iter().find(|name| !wanted.contains(name)) {
+        return Some(format!("{at}: {what} `{name}` is not expected"));
+    }
+    let moved = wanted.iter().zip(had).find(|(wanted, had)| wanted != had);
+    moved.map(|(wanted, had)| format!("{at}: expected {what} `{wanted}` where `{had}` stands"))
+}

@@ -1,0 +1,141 @@
+//! The memo and the cache of compiled code: when they answer, when they must not, and
+//! what a damaged file does.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use auto_engine::{Engine, FaultClass, Limits, Options, Providers};
+use support::{ENDLESS, SUM, adder, adder_over, cached, stack};
+use wasmtime::component::Val;
+
+const SUMS: &str = "third:party/sums@1.0.0";
+
+fn add(engine: &Engine, providers: &Providers, a: u32) -> (u32, bool) {
+    let result = engine.call(providers, SUMS, "add", &[Val::U32(a), Val::U32(1)]).unwrap();
+    let hit = engine.take_trace().last().unwrap().memo_hit;
+    match result[..] {
+        [Val::U32(sum)] => (sum, hit),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
+    let shards = std::fs::read_dir(folder.join("cache").join(kind)).unwrap();
+    shards
+        .flat_map(|shard| std::fs::read_dir(shard.unwrap().path()).unwrap())
+        .map(|file| file.unwrap().path())
+        .collect()
+}
+
+#[test]
+fn an_equal_call_is_answered_by_another_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    for (hit, again) in [(false, true), (true, true)] {
+        let engine = cached(folder.path());
+        let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
+        assert_eq!(add(&engine, &providers, 1), (2, hit));
+        assert_eq!(add(&engine, &providers, 1), (2, again));
+    }
+    let engine = cached(folder.path());
+    let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
+    assert_eq!(add(&engine, &providers, 2), (3, false));
+}
+
+#[test]
+fn what_a_result_depends_on_is_in_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = cached(folder.path());
+    let over = adder_over("(call $under (local.get $a) (local.get $b))");
+    let product = adder("1.0.0", "(i32.mul (local.get $a) (local.get $b))");
+    let under_sum = stack(&engine, &[("sum", adder("1.0.0", SUM)), ("over", over.clone())]);
+    let under_product = stack(&engine, &[("product", product), ("over", over)]);
+    assert_eq!(add(&engine, &under_sum, 5), (6, false));
+    assert_eq!(add(&engine, &under_product, 5), (5, false));
+    assert_eq!(add(&engine, &under_sum, 5), (6, true));
+
+    let limits = Limits { fuel: Some(1_000_000), ..Limits::default() };
+    let other = Engine::new(Options { cache: Some(folder.path().join("cache")), limits, audit: false }).unwrap();
+    assert_eq!(add(&other, &under_sum, 5), (6, false));
+}
+
+#[test]
+fn a_damaged_entry_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for damage in
+        [|bytes: &mut Vec<u8>| bytes.truncate(20), |bytes: &mut Vec<u8>| *bytes.last_mut().unwrap() ^= 1, Vec::clear]
+    {
+        let engine = cached(folder.path());
+        let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
+        add(&engine, &providers, 1);
+        for file in files(folder.path(), "memo") {
+            let mut bytes = std::fs::read(&file).unwrap();
+            damage(&mut bytes);
+            std::fs::write(&file, bytes).unwrap();
+        }
+        assert_eq!(add(&engine, &providers, 1), (2, false));
+        assert_eq!(add(&engine, &providers, 1), (2, true));
+    }
+}
+
+#[test]
+fn damaged_compiled_code_is_compiled_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for turn in 1..4 {
+        let engine = cached(folder.path());
+        let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
+        assert_eq!(add(&engine, &providers, turn), (turn + 1, false));
+        let code = files(folder.path(), "components");
+        assert_eq!(code.len(), 1);
+        let mut bytes = std::fs::read(&code[0]).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x40;
+        std::fs::write(&code[0], bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_fault_by_a_limit_is_never_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { fuel: Some(10_000), ..Limits::default() };
+    let engine = Engine::new(Options { cache: Some(folder.path().join("cache")), limits, audit: false }).unwrap();
+    let providers = stack(&engine, &[("endless", adder("1.0.0", ENDLESS))]);
+    for _ in 0..2 {
+        let fault = engine.call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(1)]).unwrap_err();
+        assert_eq!(fault.class, FaultClass::OutOfFuel);
+    }
+    assert!(!folder.path().join("cache/memo").exists());
+}
+
+#[test]
+fn an_audit_makes_the_call_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let audited = || {
+        Engine::new(Options { cache: Some(folder.path().join("cache")), limits: Limits::default(), audit: true })
+            .unwrap()
+    };
+    let engine = audited();
+    let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
+    assert_eq!(add(&engine, &providers, 1), (2, false));
+    assert_eq!(add(&engine, &providers, 1), (2, true));
+    // Put another call's (intact) entry in its place: only an audit can tell.
+    let first = files(folder.path(), "memo").remove(0);
+    add(&engine, &providers, 7);
+    let other = files(folder.path(), "memo").into_iter().find(|file| *file != first).unwrap();
+    std::fs::copy(other, first).unwrap();
+    let fault = audited().call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(1)]).unwrap_err();
+    assert_eq!(fault.class, FaultClass::BadOutput);
+    assert!(fault.message.contains("not a pure function"), "{fault}");
+}
+
+#[test]
+fn a_folder_open_to_others_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("open");
+    std::fs::create_dir(&cache).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let error = Engine::new(Options { cache: Some(cache), ..Options::default() }).unwrap_err();
+    assert_eq!(error.code, "cache");
+    assert!(error.message.contains("chmod 700"), "{error}");
+}
