@@ -7,3 +7,6 @@
 #![no_std]
 
 pub mod kernels;
+
+#[cfg(all(feature = "artifact", target_arch = "wasm32"))]
+mod artifact;

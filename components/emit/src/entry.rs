@@ -1,0 +1,221 @@
+//! The exports of a module: `run`, `resume` and `assess` of `auto:cbin/behavior`, in the
+//! canonical ABI, and the allocator.
+
+use auto_schema::ir::PPM;
+use auto_schema::types::Type;
+use wasm_encoder::{Instruction, ValType};
+
+use crate::code::{Body, Callee, Local, Unit};
+use crate::constants::{LENGTH, MEMBER, MEMBER_VALUE, POINTER};
+use crate::program::{Program, Source, Step, StepInput};
+use crate::types::Checks;
+use crate::{expression, guard};
+
+const RUN: &str = "auto:cbin/behavior@0.1.0#run";
+const RESUME: &str = "auto:cbin/behavior@0.1.0#resume";
+const ASSESS: &str = "auto:cbin/behavior@0.1.0#assess";
+
+/// Parameters of `run` and `assess`.
+const POINTER_IN: Local = Local(0);
+const LENGTH_IN: Local = Local(1);
+
+/// All code of a program.
+pub(crate) fn compile(program: &Program<'_>) -> Unit {
+    let mut unit = Unit::default();
+    let mut checks = Checks::default();
+    let parts = Parts {
+        check: checks.check(program.input, &mut unit),
+        guard: program.guard.map(|guard| guard::compile(guard, program.input, &mut checks, &mut unit)),
+        limit: program.guard.map_or(0, |guard| guard.limit),
+    };
+    let steps = program.steps.iter().map(|step| step_function(step, &mut unit)).collect::<Vec<_>>();
+    let run = run(program, &parts, &steps, &mut unit);
+    let assess = assess(&parts, &mut unit);
+    let resume = resume(&mut unit);
+    unit.exports =
+        vec![("cabi_realloc", Callee::Runtime("rt_realloc")), (RUN, run), (RESUME, resume), (ASSESS, assess)];
+    unit
+}
+
+/// What is done with an input before the program sees it.
+struct Parts {
+    check: Option<Callee>,
+    guard: Option<Callee>,
+    limit: u32,
+}
+
+fn step_function(step: &Step, unit: &mut Unit) -> Callee {
+    match &step.input {
+        StepInput::One(_, ty) => expression::compile(&step.expression, ty, unit),
+        StepInput::Record(fields) => {
+            let ty = Type::Record(fields.iter().map(|(field, _)| field.clone()).collect());
+            expression::compile(&step.expression, &ty, unit)
+        }
+    }
+}
+
+fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) -> Callee {
+    let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
+    let input = read(&mut body);
+    body.get(input);
+    body.op(Instruction::I32Eqz);
+    body.when();
+    body.runtime("rt_bad_json");
+    body.give();
+    body.end();
+    if let Some(check) = parts.check {
+        let failure = body.local();
+        body.get(input);
+        body.call(check);
+        body.tee(failure);
+        body.when();
+        body.get(failure);
+        body.runtime("rt_bad_type");
+        body.give();
+        body.end();
+    }
+    if let Some(guard) = parts.guard {
+        let (reason, score) = measure(&mut body, guard, input);
+        body.get(score);
+        body.constant(parts.limit);
+        body.op(Instruction::I32GtU);
+        body.when();
+        novelty(&mut body, reason, score, parts.limit);
+        body.runtime("rt_abstain");
+        body.give();
+        body.end();
+    }
+    let mut values: Vec<Local> = Vec::new();
+    for (step, callee) in program.steps.iter().zip(steps) {
+        let value = body.local();
+        step_argument(&mut body, &step.input, input, &values, unit);
+        body.call(*callee);
+        body.tee(value);
+        body.op(Instruction::I32Eqz);
+        body.when();
+        body.bytes(&mut unit.constants, b"undefined");
+        body.constant(PPM);
+        body.constant(parts.limit);
+        body.runtime("rt_abstain");
+        body.give();
+        body.end();
+        values.push(value);
+    }
+    body.get(source(program.answer, input, &values));
+    body.runtime("rt_answer");
+    unit.add(body)
+}
+
+fn source(source: Source, input: Local, values: &[Local]) -> Local {
+    match source {
+        Source::Input => input,
+        // Steps are planned before those that use them.
+        Source::Step(index) => values.get(index).copied().unwrap_or(input),
+    }
+}
+
+/// Pushes the handle of a step's `$`.
+fn step_argument(body: &mut Body, from: &StepInput, input: Local, values: &[Local], unit: &mut Unit) {
+    let fields = match from {
+        StepInput::One(from, _) => return body.get(source(*from, input, values)),
+        StepInput::Record(fields) => fields,
+    };
+    let members = body.local();
+    body.constant(MEMBER * fields.len() as u32);
+    body.runtime("rt_allocate");
+    body.set(members);
+    for (index, (field, from)) in (0..).zip(fields) {
+        let place = unit.constants.bytes(field.name.as_bytes());
+        body.key(members, MEMBER * index, place, field.name.len());
+        body.copy_node(source(*from, input, values), members, MEMBER * index + MEMBER_VALUE);
+    }
+    body.get(members);
+    body.constant(fields.len() as u32);
+    body.runtime("rt_record");
+}
+
+/// Begins a call: a local with the handle of the input, 0 where it is not JSON.
+fn read(body: &mut Body) -> Local {
+    let input = body.local();
+    for runtime in ["rt_begin", "rt_read"] {
+        body.get(POINTER_IN);
+        body.get(LENGTH_IN);
+        body.runtime(runtime);
+    }
+    body.set(input);
+    input
+}
+
+/// Locals with the reason and the score that the guard gives.
+fn measure(body: &mut Body, guard: Callee, input: Local) -> (Local, Local) {
+    let both = body.local_of(ValType::I64);
+    let [reason, score] = [body.local(), body.local()];
+    body.get(input);
+    body.call(guard);
+    body.op(Instruction::LocalTee(both.0));
+    body.op(Instruction::I64Const(32));
+    body.op(Instruction::I64ShrU);
+    body.op(Instruction::I32WrapI64);
+    body.set(reason);
+    body.get(both);
+    body.op(Instruction::I32WrapI64);
+    body.set(score);
+    (reason, score)
+}
+
+/// Pushes the fields of a novelty.
+fn novelty(body: &mut Body, reason: Local, score: Local, limit: u32) {
+    body.get(reason);
+    body.load(POINTER);
+    body.get(reason);
+    body.load(LENGTH);
+    body.get(score);
+    body.constant(limit);
+}
+
+/// `assess`. An input that `run` refuses is as novel as can be.
+fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
+    let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
+    let input = read(&mut body);
+    let bad = body.local();
+    body.get(input);
+    body.op(Instruction::I32Eqz);
+    body.set(bad);
+    if let Some(check) = parts.check {
+        body.get(input);
+        body.when();
+        body.get(input);
+        body.call(check);
+        body.set(bad);
+        body.end();
+    }
+    body.get(bad);
+    body.when();
+    body.bytes(&mut unit.constants, b"bad-input");
+    body.constant(PPM);
+    body.constant(parts.limit);
+    body.runtime("rt_novelty");
+    body.give();
+    body.end();
+    match parts.guard {
+        Some(guard) => {
+            let (reason, score) = measure(&mut body, guard, input);
+            novelty(&mut body, reason, score, parts.limit);
+        }
+        None => {
+            body.bytes(&mut unit.constants, b"none");
+            body.constant(0);
+            body.constant(0);
+        }
+    }
+    body.runtime("rt_novelty");
+    unit.add(body)
+}
+
+/// `resume`: a program of expressions never asked for anything.
+fn resume(unit: &mut Unit) -> Callee {
+    let mut body = Body::new(&[ValType::I32; 5], ValType::I32);
+    body.bytes(&mut unit.constants, b"this artifact asks for no effects, so there is nothing to resume");
+    body.runtime("rt_unsupported");
+    unit.add(body)
+}

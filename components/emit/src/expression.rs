@@ -1,0 +1,510 @@
+//! Expressions to code: every subexpression leaves a handle on the stack, 0 where it is
+//! undefined.
+//!
+//! Runtime functions give 0 for a 0, so undefined values flow through calls without
+//! tests; only what copies nodes or chooses between branches tests. Lambdas are loops in
+//! place. A part without `$` is evaluated now; a part that occurs again is kept in a local
+//! once it has been computed.
+
+use std::collections::BTreeMap;
+
+use auto_json::Value;
+use auto_lang::{Each, Expr, Op, eval};
+use auto_schema::types::Type;
+use wasm_encoder::{Instruction, ValType};
+
+use crate::code::{Body, Callee, Label, Local, Unit};
+use crate::constants::{
+    BOOL, Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, NUMBER, POINTER, RECORD, TEXT,
+};
+
+/// Values made now are kept if their text is no longer than this.
+const FOLDED: usize = 4096;
+
+/// Adds a function from the handle of `$`, of type `input`, to that of the value.
+pub(crate) fn compile(expression: &Expr, input: &Type, unit: &mut Unit) -> Callee {
+    let mut repeats = BTreeMap::new();
+    count(expression, false, &mut repeats);
+    repeats.retain(|_, times| *times > 1);
+    let mut compiler = Compiler {
+        body: Body::new(&[ValType::I32], ValType::I32),
+        constants: &mut unit.constants,
+        input,
+        scope: Vec::new(),
+        kept: repeats.into_keys().map(|expression| (expression, None)).collect(),
+    };
+    compiler.value(expression);
+    let body = compiler.body;
+    unit.add(body)
+}
+
+/// Counts occurrences of parts that depend on `$` alone; one in a loop counts twice.
+fn count<'e>(expression: &'e Expr, in_loop: bool, times: &mut BTreeMap<&'e Expr, u32>) {
+    if matches!(expression, Expr::Call(..) | Expr::Field(..) | Expr::Each { .. })
+        && reads(expression) == (Reads { input: true, free: false })
+    {
+        let seen = times.entry(expression).or_default();
+        *seen += 1 + u32::from(in_loop);
+        if *seen > 1 + u32::from(in_loop) {
+            return;
+        }
+    }
+    match expression {
+        Expr::Each { list, body, .. } => {
+            count(list, in_loop, times);
+            count(body, true, times);
+        }
+        other => other.children().into_iter().for_each(|child| count(child, in_loop, times)),
+    }
+}
+
+/// What an expression depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Reads {
+    input: bool,
+    /// A variable that is bound outside of it.
+    free: bool,
+}
+
+fn reads(expression: &Expr) -> Reads {
+    fn walk<'e>(expression: &'e Expr, bound: &mut Vec<&'e str>, reads: &mut Reads) {
+        match expression {
+            Expr::Input => reads.input = true,
+            Expr::Variable(name) => reads.free |= !bound.contains(&name.as_str()),
+            Expr::Each { list, variable, body, .. } => {
+                walk(list, bound, reads);
+                bound.push(variable);
+                walk(body, bound, reads);
+                bound.pop();
+            }
+            other => other.children().into_iter().for_each(|child| walk(child, bound, reads)),
+        }
+    }
+    let mut found = Reads { input: false, free: false };
+    walk(expression, &mut Vec::new(), &mut found);
+    found
+}
+
+struct Compiler<'a> {
+    body: Body,
+    constants: &'a mut Constants,
+    /// The type of `$`.
+    input: &'a Type,
+    scope: Vec<Bound<'a>>,
+    /// Repeated parts, and the locals that hold their values once they were computed.
+    kept: BTreeMap<&'a Expr, Option<Local>>,
+}
+
+/// A variable.
+struct Bound<'a> {
+    name: &'a str,
+    local: Local,
+    ty: Option<&'a Type>,
+}
+
+/// `$`.
+const INPUT: Local = Local(0);
+
+impl<'a> Compiler<'a> {
+    /// Pushes the handle of a value.
+    fn value(&mut self, expression: &'a Expr) {
+        if self.folded(expression) {
+            return;
+        }
+        let Some(kept) = self.kept.get(expression).copied() else { return self.computed(expression) };
+        let local = kept.unwrap_or_else(|| self.body.local());
+        self.kept.insert(expression, Some(local));
+        self.body.get(local);
+        self.body.choose();
+        self.body.get(local);
+        self.body.otherwise();
+        self.computed(expression);
+        self.body.tee(local);
+        self.body.end();
+    }
+
+    /// Pushes a constant if the value can be known now.
+    fn folded(&mut self, expression: &Expr) -> bool {
+        if reads(expression) != (Reads { input: false, free: false }) {
+            return false;
+        }
+        match eval(expression, &Value::Null) {
+            Some(value) if matches!(expression, Expr::Literal(_)) || value.canonical().as_str().len() <= FOLDED => {
+                self.constant(&value);
+            }
+            Some(_) => return false,
+            None => self.body.constant(0),
+        }
+        true
+    }
+
+    fn constant(&mut self, value: &Value) {
+        let place = self.constants.value(value);
+        self.body.address(place);
+    }
+
+    fn computed(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::Input => self.body.get(INPUT),
+            Expr::Variable(name) => match self.bound(name).map(|bound| bound.local) {
+                Some(local) => self.body.get(local),
+                None => self.body.constant(0),
+            },
+            Expr::Literal(value) => self.constant(value),
+            Expr::Field(of, name) => {
+                let hint = field_position(self.type_of(of), name);
+                self.value(of);
+                self.body.bytes(self.constants, name.as_bytes());
+                self.body.constant(hint);
+                self.body.runtime("rt_field");
+            }
+            Expr::List(items) => {
+                let items: Vec<&Expr> = items.iter().collect();
+                self.list(&items);
+            }
+            Expr::Record(members) => self.record(members),
+            Expr::Call(op, arguments) => self.operator(*op, arguments),
+            Expr::Each { each, list, variable, body } => self.each(*each, list, variable, body),
+        }
+    }
+
+    fn bound(&self, name: &str) -> Option<&Bound<'a>> {
+        self.scope.iter().rev().find(|bound| bound.name == name)
+    }
+
+    /// The type of a place in the input, where it is one.
+    fn type_of(&self, expression: &Expr) -> Option<&'a Type> {
+        match expression {
+            Expr::Input => Some(self.input),
+            Expr::Variable(name) => self.bound(name)?.ty,
+            Expr::Field(of, name) => match present(self.type_of(of)?) {
+                Type::Record(fields) => fields.iter().find(|field| field.name == *name).map(|field| &field.ty),
+                Type::Map(item) => Some(item),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Pushes what `write` leaves on the stack, or 0 where it branches to its label.
+    fn partial(&mut self, write: impl FnOnce(&mut Self, Label)) {
+        let done = self.body.block_of_handle();
+        let undefined = self.body.block();
+        write(self, undefined);
+        self.body.branch(done);
+        self.body.end();
+        self.body.constant(0);
+        self.body.end();
+    }
+
+    /// A fresh local with the value, which is not undefined.
+    fn defined(&mut self, expression: &'a Expr, undefined: Label) -> Local {
+        let local = self.body.local();
+        self.value(expression);
+        self.body.tee(local);
+        self.body.branch_unless(undefined);
+        local
+    }
+
+    fn list(&mut self, items: &[&'a Expr]) {
+        self.partial(|this, undefined| {
+            let values: Vec<Local> = items.iter().map(|item| this.defined(item, undefined)).collect();
+            let array = this.allocate(NODE * values.len() as u32);
+            for (index, value) in (0..).zip(&values) {
+                this.body.copy_node(*value, array, NODE * index);
+            }
+            this.body.get(array);
+            this.body.constant(values.len() as u32);
+            this.body.runtime("rt_list");
+        });
+    }
+
+    fn record(&mut self, members: &'a [(String, Expr)]) {
+        self.partial(|this, undefined| {
+            let values: Vec<Local> = members.iter().map(|(_, item)| this.defined(item, undefined)).collect();
+            let array = this.allocate(MEMBER * values.len() as u32);
+            for (index, ((key, _), value)) in (0..).zip(members.iter().zip(&values)) {
+                let at = MEMBER * index;
+                let place = this.constants.bytes(key.as_bytes());
+                this.body.key(array, at, place, key.len());
+                this.body.copy_node(*value, array, at + MEMBER_VALUE);
+            }
+            this.body.get(array);
+            this.body.constant(values.len() as u32);
+            this.body.runtime("rt_record");
+        });
+    }
+
+    fn allocate(&mut self, bytes: u32) -> Local {
+        let array = self.body.local();
+        self.body.constant(bytes);
+        self.body.runtime("rt_allocate");
+        self.body.set(array);
+        array
+    }
+
+    fn operator(&mut self, op: Op, arguments: &'a [Expr]) {
+        match (op, arguments) {
+            (Op::If, [condition, yes, no]) => self.conditional(condition, yes, no),
+            (Op::Default, [first, second]) => {
+                let local = self.body.local();
+                self.value(first);
+                self.body.tee(local);
+                self.body.choose();
+                self.body.get(local);
+                self.body.otherwise();
+                self.value(second);
+                self.body.end();
+            }
+            (Op::And | Op::Or, arguments) => self.connective(op == Op::Or, arguments),
+            (Op::Concat, arguments) => {
+                let texts: Vec<&Expr> = arguments.iter().collect();
+                self.list(&texts);
+                self.constant(&Value::from(""));
+                self.body.runtime("rt_join");
+            }
+            (Op::TypeIs, [value, kind]) => self.kind_is(value, kind_named(kind)),
+            (Op::IsNull, [value]) => self.kind_is(value, NULL),
+            (Op::Token, [text, class, index]) => {
+                self.value(text);
+                self.value(index);
+                self.body.runtime(token(class));
+            }
+            (op, arguments) => {
+                arguments.iter().for_each(|argument| self.value(argument));
+                self.body.runtime(runtime_name(op, arguments));
+            }
+        }
+    }
+
+    fn kind_is(&mut self, value: &'a Expr, kind: u32) {
+        self.value(value);
+        self.body.constant(kind);
+        self.body.runtime("rt_kind_is");
+    }
+
+    fn conditional(&mut self, condition: &'a Expr, yes: &'a Expr, no: &'a Expr) {
+        let truth = self.truth(condition);
+        self.body.get(truth);
+        self.body.constant(2);
+        self.body.op(Instruction::I32Eq);
+        self.body.choose();
+        self.value(yes);
+        self.body.otherwise();
+        self.body.get(truth);
+        self.body.choose();
+        self.value(no);
+        self.body.otherwise();
+        self.body.constant(0);
+        self.body.end();
+        self.body.end();
+    }
+
+    /// A local with 2 for true, 1 for false, 0 for anything else.
+    fn truth(&mut self, condition: &'a Expr) -> Local {
+        let truth = self.body.local();
+        self.value(condition);
+        self.body.runtime("rt_truth");
+        self.body.set(truth);
+        truth
+    }
+
+    /// `and`, which stops at false, or `or`, which stops at true.
+    fn connective(&mut self, stop: bool, arguments: &'a [Expr]) {
+        let done = self.body.block_of_handle();
+        for argument in arguments {
+            let truth = self.truth(argument);
+            self.body.get(truth);
+            self.body.constant(1 + u32::from(!stop));
+            self.body.op(Instruction::I32Ne);
+            self.body.when();
+            self.constant(&Value::Bool(stop));
+            self.body.constant(0);
+            self.body.get(truth);
+            self.body.op(Instruction::Select);
+            self.body.branch(done);
+            self.body.end();
+        }
+        self.constant(&Value::Bool(!stop));
+        self.body.end();
+    }
+
+    fn each(&mut self, each: Each, list: &'a Expr, variable: &'a str, body: &'a Expr) {
+        let item_type = match self.type_of(list).map(present) {
+            Some(Type::List(item)) => Some(&**item),
+            _ => None,
+        };
+        self.partial(|this, undefined| {
+            let list = this.defined(list, undefined);
+            let [item, end, array, place] = [(); 4].map(|()| this.body.local());
+            this.body.get(list);
+            this.body.load(KIND);
+            this.body.constant(LIST);
+            this.body.op(Instruction::I32Ne);
+            this.body.branch_if(undefined);
+            this.body.get(list);
+            this.body.load(POINTER);
+            this.body.set(item);
+            this.body.get(list);
+            this.body.load(LENGTH);
+            this.body.constant(NODE);
+            this.body.op(Instruction::I32Mul);
+            this.body.tee(end);
+            this.body.runtime("rt_allocate");
+            this.body.tee(array);
+            this.body.set(place);
+            this.body.get(end);
+            this.body.get(item);
+            this.body.op(Instruction::I32Add);
+            this.body.set(end);
+
+            let done = this.body.block();
+            let next = this.body.repeat();
+            this.body.get(item);
+            this.body.get(end);
+            this.body.op(Instruction::I32Eq);
+            this.body.branch_if(done);
+            this.scope.push(Bound { name: variable, local: item, ty: item_type });
+            match each {
+                Each::Map => {
+                    let value = this.defined(body, undefined);
+                    this.body.copy_node(value, place, 0);
+                    this.body.advance(place, NODE);
+                }
+                Each::Filter => {
+                    let truth = this.truth(body);
+                    this.body.get(truth);
+                    this.body.branch_unless(undefined);
+                    this.body.get(truth);
+                    this.body.constant(2);
+                    this.body.op(Instruction::I32Eq);
+                    this.body.when();
+                    this.body.copy_node(item, place, 0);
+                    this.body.advance(place, NODE);
+                    this.body.end();
+                }
+            }
+            this.scope.pop();
+            this.body.advance(item, NODE);
+            this.body.branch(next);
+            this.body.end();
+            this.body.end();
+
+            this.body.get(array);
+            this.body.get(place);
+            this.body.get(array);
+            this.body.op(Instruction::I32Sub);
+            this.body.constant(NODE);
+            this.body.op(Instruction::I32DivU);
+            this.body.runtime("rt_list");
+        });
+    }
+}
+
+/// The type without the possibility of null.
+fn present(ty: &Type) -> &Type {
+    match ty {
+        Type::Optional(item) => present(item),
+        other => other,
+    }
+}
+
+/// Where a record of that type most likely has a field.
+pub(crate) fn field_position(ty: Option<&Type>, name: &str) -> u32 {
+    match ty.map(present) {
+        Some(Type::Record(fields)) => fields.iter().position(|field| field.name == name).unwrap_or(0) as u32,
+        _ => 0,
+    }
+}
+
+fn literal_text(expression: &Expr) -> &str {
+    match expression {
+        Expr::Literal(Value::Text(text)) => text,
+        _ => "",
+    }
+}
+
+/// The kind that `type_is` names; 0, which nothing is, for a name that is none.
+fn kind_named(name: &Expr) -> u32 {
+    match literal_text(name) {
+        "null" => NULL,
+        "bool" => BOOL,
+        "number" => NUMBER,
+        "text" => TEXT,
+        "list" => LIST,
+        "record" => RECORD,
+        _ => 0,
+    }
+}
+
+fn token(class: &Expr) -> &'static str {
+    match literal_text(class) {
+        "letters" => "rt_token_letters",
+        "upper" => "rt_token_upper",
+        "alnum" => "rt_token_alnum",
+        "id" => "rt_token_id",
+        // The parser knows no other class.
+        _ => "rt_token_digits",
+    }
+}
+
+/// The runtime function of an operator that evaluates all its arguments.
+fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
+    match (op, arguments.len()) {
+        (Op::Lower, _) => "rt_lower",
+        (Op::Upper, _) => "rt_upper",
+        (Op::Title, _) => "rt_title",
+        (Op::Trim, _) => "rt_trim",
+        (Op::Collapse, _) => "rt_collapse",
+        (Op::Replace, _) => "rt_replace",
+        (Op::Strip, _) => "rt_strip",
+        (Op::Split, _) => "rt_split",
+        (Op::Words, _) => "rt_words",
+        (Op::Lines, _) => "rt_lines",
+        (Op::Join | Op::Concat, _) => "rt_join",
+        (Op::Chars, _) => "rt_chars",
+        (Op::Substr, 2) => "rt_substr",
+        (Op::Substr, _) => "rt_substr_to",
+        (Op::Before, _) => "rt_before",
+        (Op::After, _) => "rt_after",
+        (Op::Between, _) => "rt_between",
+        (Op::Starts, _) => "rt_starts",
+        (Op::Ends, _) => "rt_ends",
+        (Op::Contains, _) => "rt_contains",
+        (Op::Digits, _) => "rt_digits",
+        (Op::Letters, _) => "rt_letters",
+        (Op::Number, _) => "rt_number",
+        (Op::Text, _) => "rt_text",
+        (Op::First, _) => "rt_first",
+        (Op::Last, _) => "rt_last",
+        (Op::Nth, _) => "rt_nth",
+        (Op::Take, _) => "rt_take",
+        (Op::Drop, _) => "rt_drop",
+        (Op::Slice, 2) => "rt_slice",
+        (Op::Slice, _) => "rt_slice_to",
+        (Op::Reverse, _) => "rt_reverse",
+        (Op::Sort, _) => "rt_sort",
+        (Op::Dedup, _) => "rt_dedup",
+        (Op::Count, _) => "rt_count",
+        (Op::Sum, _) => "rt_sum",
+        (Op::Min, _) => "rt_min",
+        (Op::Max, _) => "rt_max",
+        (Op::Includes, _) => "rt_includes",
+        (Op::Add, _) => "rt_add",
+        (Op::Sub, _) => "rt_sub",
+        (Op::Mul, _) => "rt_mul",
+        (Op::Neg, _) => "rt_neg",
+        (Op::Abs, _) => "rt_abs",
+        (Op::Lt, _) => "rt_lt",
+        (Op::Le, _) => "rt_le",
+        (Op::Gt, _) => "rt_gt",
+        (Op::Ge, _) => "rt_ge",
+        (Op::Eq, _) if arguments.iter().any(|side| matches!(side, Expr::Literal(Value::Text(_)))) => "rt_eq_text",
+        (Op::Eq, _) => "rt_eq",
+        (Op::Not, _) => "rt_not",
+        // `Compiler::operator` has its own code for these.
+        (Op::Token, _) => "rt_token_digits",
+        (Op::IsNull | Op::TypeIs, _) => "rt_kind_is",
+        (Op::If | Op::Default | Op::And | Op::Or, _) => "rt_truth",
+    }
+}

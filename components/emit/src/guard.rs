@@ -1,0 +1,198 @@
+//! Guards to code: a function from the handle of the input to the highest score and the
+//! reason of the check that gave it, the first of equals.
+//!
+//! ```text
+//! i64   high half: address of the reason, a text node; low half: score, parts per million
+//! ```
+
+use auto_json::Value;
+use auto_schema::ir::{Check, Guard, PPM, Step, parse_path};
+use auto_schema::types::Type;
+use wasm_encoder::{Instruction, ValType};
+
+use crate::code::{Body, Callee, Local, Unit};
+use crate::constants::{KIND, LENGTH, LIST, NODE, POINTER};
+use crate::expression::field_position;
+use crate::types::Checks;
+
+const INPUT: Local = Local(0);
+
+/// Adds the function of a guard over inputs of type `input`, which were checked before.
+pub(crate) fn compile(guard: &Guard, input: &Type, checks: &mut Checks, unit: &mut Unit) -> Callee {
+    let mut writer = Writer { body: Body::new(&[ValType::I32], ValType::I64), unit, best: Local(0), reason: Local(0) };
+    writer.best = writer.body.local();
+    writer.reason = writer.body.local();
+    for (index, check) in guard.checks.iter().enumerate() {
+        writer.check(check, index == 0, input, checks);
+    }
+    let Writer { mut body, unit, best, reason } = writer;
+    body.get(reason);
+    body.op(Instruction::I64ExtendI32U);
+    body.op(Instruction::I64Const(32));
+    body.op(Instruction::I64Shl);
+    body.get(best);
+    body.op(Instruction::I64ExtendI32U);
+    body.op(Instruction::I64Or);
+    unit.add(body)
+}
+
+struct Writer<'a> {
+    body: Body,
+    unit: &'a mut Unit,
+    /// The highest score so far, and the check that gave it.
+    best: Local,
+    reason: Local,
+}
+
+impl Writer<'_> {
+    fn check(&mut self, check: &Check, first: bool, input: &Type, checks: &mut Checks) {
+        let reason = self.unit.constants.value(&Value::from(check.kind()));
+        if first {
+            self.body.address(reason);
+            self.body.set(self.reason);
+        }
+        let score = self.body.local();
+        match check {
+            // What the contract's type accepts was found out already.
+            Check::Shape { ty } if ty == input => return,
+            Check::Shape { ty } => {
+                let Some(callee) = checks.check(ty, self.unit) else { return };
+                self.body.constant(PPM);
+                self.body.constant(0);
+                self.body.get(INPUT);
+                self.body.call(callee);
+                self.body.op(Instruction::Select);
+                self.body.set(score);
+            }
+            Check::Length { path, min, max } => self.at(path, input, score, |this, value| {
+                this.body.get(value);
+                this.body.op(Instruction::I64Const(*min as i64));
+                this.body.op(Instruction::I64Const(*max as i64));
+                this.body.runtime("rt_length");
+            }),
+            Check::Characters { path, classes } => self.at(path, input, score, |this, value| {
+                this.body.get(value);
+                this.body.constant(*classes);
+                this.body.runtime("rt_characters");
+            }),
+            Check::Range { path, min, max } => {
+                // Canonical texts of numbers, as a valid graph has them.
+                let bound = |text: &String| Value::parse(text).unwrap_or(Value::Null);
+                let (min, max) = (self.unit.constants.value(&bound(min)), self.unit.constants.value(&bound(max)));
+                self.at(path, input, score, |this, value| {
+                    this.body.get(value);
+                    this.body.address(min);
+                    this.body.address(max);
+                    this.body.runtime("rt_range");
+                });
+            }
+            Check::Sketch { path, bits, table } => {
+                let table = self.unit.constants.bytes(table);
+                self.at(path, input, score, |this, value| {
+                    this.body.get(value);
+                    this.body.constant(*bits);
+                    this.body.address(table);
+                    this.body.runtime("rt_sketch");
+                });
+            }
+        }
+        self.body.get(score);
+        self.body.get(self.best);
+        self.body.op(Instruction::I32GtU);
+        self.body.when();
+        self.body.get(score);
+        self.body.set(self.best);
+        self.body.address(reason);
+        self.body.set(self.reason);
+        self.body.end();
+    }
+
+    /// Sets `score` to the highest of what `measure` pushes for the values that a path
+    /// meets.
+    fn at(&mut self, path: &str, input: &Type, score: Local, measure: impl Fn(&mut Self, Local)) {
+        let steps = parse_path(path).unwrap_or_default();
+        self.walk(&steps, Some(input), INPUT, score, &measure);
+    }
+
+    fn walk(
+        &mut self,
+        steps: &[Step],
+        ty: Option<&Type>,
+        value: Local,
+        score: Local,
+        measure: &impl Fn(&mut Self, Local),
+    ) {
+        match steps {
+            [] => {
+                let measured = self.body.local();
+                measure(self, value);
+                self.body.tee(measured);
+                self.body.get(score);
+                self.body.get(measured);
+                self.body.get(score);
+                self.body.op(Instruction::I32GtU);
+                self.body.op(Instruction::Select);
+                self.body.set(score);
+            }
+            [Step::Field(name), rest @ ..] => {
+                let member = self.body.local();
+                let hint = field_position(ty, name);
+                self.body.get(value);
+                self.body.bytes(&mut self.unit.constants, name.as_bytes());
+                self.body.constant(hint);
+                self.body.runtime("rt_field");
+                self.body.tee(member);
+                self.body.when();
+                self.walk(rest, within(ty, Some(name)), member, score, measure);
+                self.body.end();
+            }
+            [Step::Each, rest @ ..] => self.each(rest, within(ty, None), value, score, measure),
+        }
+    }
+
+    fn each(
+        &mut self,
+        rest: &[Step],
+        ty: Option<&Type>,
+        list: Local,
+        score: Local,
+        measure: &impl Fn(&mut Self, Local),
+    ) {
+        let [item, end] = [self.body.local(), self.body.local()];
+        let done = self.body.block();
+        self.body.get(list);
+        self.body.load(KIND);
+        self.body.constant(LIST);
+        self.body.op(Instruction::I32Ne);
+        self.body.branch_if(done);
+        self.body.get(list);
+        self.body.load(POINTER);
+        self.body.tee(item);
+        self.body.get(list);
+        self.body.load(LENGTH);
+        self.body.constant(NODE);
+        self.body.op(Instruction::I32Mul);
+        self.body.op(Instruction::I32Add);
+        self.body.set(end);
+        let next = self.body.repeat();
+        self.body.get(item);
+        self.body.get(end);
+        self.body.op(Instruction::I32Eq);
+        self.body.branch_if(done);
+        self.walk(rest, ty, item, score, measure);
+        self.body.advance(item, NODE);
+        self.body.branch(next);
+        self.body.end();
+        self.body.end();
+    }
+}
+
+/// The type of a member or of the items, where it is known.
+fn within<'t>(ty: Option<&'t Type>, name: Option<&str>) -> Option<&'t Type> {
+    match (ty?, name) {
+        (Type::Optional(item), name) => within(Some(item), name),
+        (Type::List(item), None) | (Type::Map(item), Some(_)) => Some(item),
+        (Type::Record(fields), Some(name)) => fields.iter().find(|field| field.name == name).map(|field| &field.ty),
+        _ => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! Graphs to programs: which nodes an answer needs, in what order, and whether all of
+//! them are nodes that this pass has code for.
+
+use std::collections::BTreeMap;
+
+use auto_json::write::compare_keys;
+use auto_kit::Fault;
+use auto_lang::Expr;
+use auto_schema::ir::{Body, Graph, Guard, Node};
+use auto_schema::types::{Field, Type};
+
+/// What a call does with its input.
+pub(crate) struct Program<'g> {
+    pub(crate) input: &'g Type,
+    pub(crate) guard: Option<&'g Guard>,
+    /// In the order in which they are evaluated.
+    pub(crate) steps: Vec<Step>,
+    /// What is answered.
+    pub(crate) answer: Source,
+}
+
+/// An expression and what its `$` is.
+pub(crate) struct Step {
+    pub(crate) expression: Expr,
+    pub(crate) input: StepInput,
+}
+
+/// What `$` is in an expression.
+pub(crate) enum StepInput {
+    One(Source, Type),
+    /// A record: fields in canonical order, and where each comes from.
+    Record(Vec<(Field, Source)>),
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Input,
+    /// The step of that position.
+    Step(usize),
+}
+
+impl<'g> Program<'g> {
+    /// The program of a valid graph.
+    pub(crate) fn of(graph: &'g Graph) -> Result<Program<'g>, Fault> {
+        let (Some(input), Some(output)) = (graph.input(), graph.output()) else {
+            return Err(Fault::new("bad-graph", "a graph has one input node and one output node"));
+        };
+        let Some(port) = input.outputs.first() else {
+            return Err(Fault::new("bad-graph", "the input node has no output"));
+        };
+        let mut planner =
+            Planner { graph, sources: BTreeMap::from([(input.id, Source::Input)]), guard: None, steps: Vec::new() };
+        let answer = planner.driving(output)?;
+        let answer = answer.first().copied().ok_or_else(|| unconnected(output))?;
+        Ok(Program { input: &port.ty, guard: planner.guard, steps: planner.steps, answer })
+    }
+}
+
+struct Planner<'g> {
+    graph: &'g Graph,
+    /// Of every node that was looked at.
+    sources: BTreeMap<u32, Source>,
+    guard: Option<&'g Guard>,
+    steps: Vec<Step>,
+}
+
+impl<'g> Planner<'g> {
+    /// Where the values of a node's input ports come from, everything before it planned.
+    /// Recursion is as deep as the graph, whose edges make no circle.
+    fn driving(&mut self, node: &'g Node) -> Result<Vec<Source>, Fault> {
+        (0..node.inputs.len() as u32)
+            .map(|port| {
+                let edge = self.graph.edges.iter().find(|edge| edge.to.node == node.id && edge.to.port == port);
+                let from = edge.and_then(|edge| self.graph.node(edge.from.node)).ok_or_else(|| unconnected(node))?;
+                self.source(from)
+            })
+            .collect()
+    }
+
+    fn source(&mut self, node: &'g Node) -> Result<Source, Fault> {
+        if let Some(known) = self.sources.get(&node.id) {
+            return Ok(*known);
+        }
+        let inputs = self.driving(node)?;
+        let source = match &node.body {
+            Body::Expression { source } => {
+                let expression = auto_lang::parse(source).map_err(|error| {
+                    Fault::new("bad-graph", format!("the expression does not parse: {error}")).at(place(node))
+                })?;
+                self.steps.push(Step { expression, input: step_input(node, inputs) });
+                Source::Step(self.steps.len() - 1)
+            }
+            Body::Guard(guard) if inputs == [Source::Input] && self.guard.is_none() => {
+                self.guard = Some(guard);
+                Source::Input
+            }
+            Body::Guard(_) => return Err(unsupported(node, "only one guard, and only on the input")),
+            _ => return Err(unsupported(node, "input, guard, expression and output nodes")),
+        };
+        self.sources.insert(node.id, source);
+        Ok(source)
+    }
+}
+
+fn step_input(node: &Node, sources: Vec<Source>) -> StepInput {
+    if let ([source], [port]) = (sources.as_slice(), node.inputs.as_slice()) {
+        return StepInput::One(*source, port.ty.clone());
+    }
+    let mut fields: Vec<(Field, Source)> = node
+        .inputs
+        .iter()
+        .zip(sources)
+        .map(|(port, source)| (Field::new(&port.name, port.ty.clone()), source))
+        .collect();
+    fields.sort_by(|(a, _), (b, _)| compare_keys(a.name.as_bytes(), b.name.as_bytes()));
+    StepInput::Record(fields)
+}
+
+fn place(node: &Node) -> String {
+    format!("node {}", node.id)
+}
+
+fn unconnected(node: &Node) -> Fault {
+    Fault::new("bad-graph", "an input is not connected").at(place(node))
+}
+
+fn unsupported(node: &Node, known: &str) -> Fault {
+    let message = format!(
+        "no code can be generated for the {} node {:?}: this pass knows {known}; use an emit pass that knows more",
+        node.body.kind(),
+        node.name
+    );
+    Fault::new("unsupported-node", message).at(place(node))
+}

@@ -1,0 +1,169 @@
+//! Programs, their reference meaning, and two engines that run what emit makes of them.
+
+#![allow(dead_code, reason = "every test uses a part")]
+
+use auto_json::Value;
+use auto_rt::kernels::{novelty, text};
+use auto_schema::ir::{
+    Body, Bounds, Check, Edge, Effects, End, Graph, Guard, Node, Port, Uncertainty, parse_path, visit,
+};
+use auto_schema::types::Type;
+
+pub mod engines;
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Answer(String),
+    Abstain(Novelty),
+    BadInput(String),
+    Unsupported(String),
+}
+
+/// What a guard said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Novelty {
+    pub reason: String,
+    pub score: u32,
+    pub limit: u32,
+}
+
+pub fn ty(text: &str) -> Type {
+    text.parse().unwrap()
+}
+
+pub fn node(id: u32, inputs: &[(&str, &Type)], outputs: &[&Type], body: Body) -> Node {
+    Node {
+        id,
+        name: format!("n{id}"),
+        inputs: inputs.iter().map(|(name, ty)| Port::new(*name, (*ty).clone())).collect(),
+        outputs: outputs.iter().map(|ty| Port::new("out", (*ty).clone())).collect(),
+        effects: Effects::default(),
+        uncertainty: Uncertainty::Deterministic,
+        bounds: Bounds::default(),
+        body,
+    }
+}
+
+pub fn edge(from: u32, to: u32, port: u32) -> Edge {
+    Edge { from: End { node: from, port: 0 }, to: End { node: to, port } }
+}
+
+/// input -> (guard) -> one expression after the other -> output.
+pub fn chain(input: &Type, guard: Option<Guard>, expressions: &[&str]) -> Graph {
+    let json = Type::Json;
+    let mut nodes = vec![node(0, &[], &[input], Body::Input)];
+    let mut edges = Vec::new();
+    let mut last = input;
+    if let Some(guard) = guard {
+        edges.push(edge(0, 1, 0));
+        nodes.push(node(1, &[("in", input)], &[input], Body::Guard(guard)));
+    }
+    for source in expressions {
+        let id = nodes.len() as u32;
+        edges.push(edge(id - 1, id, 0));
+        nodes.push(node(id, &[("in", last)], &[&json], Body::Expression { source: (*source).to_owned() }));
+        last = &json;
+    }
+    let id = nodes.len() as u32;
+    edges.push(edge(id - 1, id, 0));
+    nodes.push(node(id, &[("in", last)], &[], Body::Output));
+    Graph { name: "test".to_owned(), nodes, edges, regions: Vec::new() }
+}
+
+/// What a chain means, by the evaluator, the types and the kernels.
+pub fn reference(graph: &Graph, input: &str) -> Outcome {
+    let input = match Value::parse(input) {
+        Ok(value) => value,
+        Err(error) => return Outcome::BadInput(error.to_string()),
+    };
+    let ty = &graph.input().unwrap().outputs[0].ty;
+    if let Err(mismatch) = ty.accepts(&input) {
+        return Outcome::BadInput(mismatch.to_string());
+    }
+    let mut limit = 0;
+    let mut value = input.clone();
+    for node in &graph.nodes {
+        match &node.body {
+            Body::Guard(guard) => {
+                limit = guard.limit;
+                let novelty = measured(guard, &input);
+                if novelty.score > limit {
+                    return Outcome::Abstain(novelty);
+                }
+            }
+            Body::Expression { source } => match auto_lang::eval(&auto_lang::parse(source).unwrap(), &value) {
+                Some(next) => value = next,
+                None => {
+                    let reason = "undefined".to_owned();
+                    return Outcome::Abstain(Novelty { reason, score: 1_000_000, limit });
+                }
+            },
+            _ => {}
+        }
+    }
+    Outcome::Answer(value.canonical().into_string())
+}
+
+/// What `assess` says.
+pub fn reference_novelty(graph: &Graph, input: &str) -> Novelty {
+    let guard = graph.nodes.iter().find_map(|node| match &node.body {
+        Body::Guard(guard) => Some(guard),
+        _ => None,
+    });
+    let limit = guard.map_or(0, |guard| guard.limit);
+    let ty = &graph.input().unwrap().outputs[0].ty;
+    match Value::parse(input) {
+        Ok(value) if ty.accepts(&value).is_ok() => guard
+            .map_or_else(|| Novelty { reason: "none".to_owned(), score: 0, limit: 0 }, |guard| measured(guard, &value)),
+        _ => Novelty { reason: "bad-input".to_owned(), score: 1_000_000, limit },
+    }
+}
+
+fn measured(guard: &Guard, input: &Value) -> Novelty {
+    let mut best = Novelty { reason: guard.checks[0].kind().to_owned(), score: 0, limit: guard.limit };
+    for check in &guard.checks {
+        let score = score(check, input);
+        if score > best.score {
+            best = Novelty { reason: check.kind().to_owned(), score, limit: guard.limit };
+        }
+    }
+    best
+}
+
+fn score(check: &Check, input: &Value) -> u32 {
+    let all = |path: &str, one: &dyn Fn(&Value) -> u32| {
+        let mut most = 0;
+        visit(input, &parse_path(path).unwrap(), &mut |value| most = most.max(one(value)));
+        most
+    };
+    let broken = |broken: bool| if broken { novelty::MOST } else { 0 };
+    match check {
+        Check::Shape { ty } => broken(ty.accepts(input).is_err()),
+        Check::Length { path, min, max } => all(path, &|value| {
+            let length = match value {
+                Value::Text(text) => text::chars(text),
+                Value::List(items) => items.len(),
+                _ => return 0,
+            };
+            broken(!(*min..=*max).contains(&(length as u64)))
+        }),
+        Check::Characters { path, classes } => all(path, &|value| {
+            broken(value.as_text().is_some_and(|text| novelty::character_classes(text) & !classes != 0))
+        }),
+        Check::Range { path, min, max } => {
+            let bound = |text: &str| *Value::parse(text).unwrap().as_number().unwrap();
+            let (min, max) = (bound(min), bound(max));
+            all(path, &|value| {
+                broken(
+                    value
+                        .as_number()
+                        .is_some_and(|number| number.compare(&min).is_lt() || number.compare(&max).is_gt()),
+                )
+            })
+        }
+        Check::Sketch { path, bits, table } => {
+            all(path, &|value| value.as_text().map_or(0, |text| novelty::sketch_score(text.as_bytes(), *bits, table)))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The number operators over nodes. Integers that fit 64 bits take a short way to what
+//! the kernels would give.
+
+use core::cmp::Ordering;
+
+use auto_json::Number;
+
+use super::node::{Handle, Node, UNDEFINED, get, integer, items, maybe, number, text, truth};
+use crate::kernels::number as kernel;
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_number(a: Handle) -> Handle {
+    maybe((|| kernel::parse(text(a)?).map(Node::of_number))())
+}
+
+macro_rules! arithmetic {
+    ($($name:ident $kernel:ident $short:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle, b: Handle) -> Handle {
+            maybe((|| {
+                if let (Some(a), Some(b)) = (integer(a), integer(b))
+                    && let Some(result) = a.$short(b)
+                {
+                    return Some(Node::small(result));
+                }
+                kernel::$kernel(&number(a)?, &number(b)?).map(Node::of_number)
+            })())
+        }
+    )*};
+}
+
+arithmetic! {
+    rt_add add checked_add;
+    rt_sub sub checked_sub;
+    rt_mul mul checked_mul;
+}
+
+macro_rules! signs {
+    ($($name:ident $kernel:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle) -> Handle {
+            maybe((|| kernel::$kernel(&number(a)?).map(Node::of_number))())
+        }
+    )*};
+}
+
+signs! {
+    rt_neg neg;
+    rt_abs abs;
+}
+
+/// The order of two numbers by value.
+pub(super) fn compare(a: &Node, b: &Node) -> Option<Ordering> {
+    match (a.as_integer(), b.as_integer()) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => Some(a.as_number()?.compare(&b.as_number()?)),
+    }
+}
+
+macro_rules! comparisons {
+    ($($name:ident $test:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle, b: Handle) -> Handle {
+            match (get(a), get(b)) {
+                (Some(a), Some(b)) => compare(a, b).map_or(UNDEFINED, |order| truth(order.$test())),
+                _ => UNDEFINED,
+            }
+        }
+    )*};
+}
+
+comparisons! {
+    rt_lt is_lt;
+    rt_le is_le;
+    rt_gt is_gt;
+    rt_ge is_ge;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_sum(list: Handle) -> Handle {
+    maybe((|| {
+        let mut sum = Number::integer(0)?;
+        for item in items(list)? {
+            sum = kernel::add(&sum, &item.as_number()?)?;
+        }
+        Some(Node::of_number(sum))
+    })())
+}
+
+/// The item that beats all before it.
+fn extreme(list: Handle, better: impl Fn(Ordering) -> bool) -> Handle {
+    let best = (|| {
+        let mut best: Option<&Node> = None;
+        for item in items(list)? {
+            let first = best.unwrap_or(item);
+            if better(compare(item, first)?) || best.is_none() {
+                best = Some(item);
+            }
+        }
+        best
+    })();
+    best.map_or(UNDEFINED, |best| best)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_min(list: Handle) -> Handle {
+    extreme(list, Ordering::is_lt)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_max(list: Handle) -> Handle {
+    extreme(list, Ordering::is_gt)
+}

@@ -1,0 +1,64 @@
+//! A stable merge sort whose scratch space is the arena.
+
+use core::cmp::Ordering;
+
+use super::arena::allocate_many;
+
+/// Runs of this length are sorted by insertion.
+const RUN: usize = 8;
+
+/// Sorts in place; equal items keep their order.
+pub(super) fn sort<T: Copy>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    for run in items.chunks_mut(RUN) {
+        insertion(run, &compare);
+    }
+    let mut width = RUN;
+    if items.len() <= width {
+        return;
+    }
+    // SAFETY: room for as many items; every one is written before it is read.
+    let scratch = unsafe {
+        let place = allocate_many::<T>(items.len());
+        core::ptr::copy_nonoverlapping(items.as_ptr(), place, items.len());
+        core::slice::from_raw_parts_mut(place, items.len())
+    };
+    while width < items.len() {
+        for (from, to) in items.chunks(2 * width).zip(scratch.chunks_mut(2 * width)) {
+            merge(from, width, to, &compare);
+        }
+        items.copy_from_slice(scratch);
+        width = width.saturating_mul(2);
+    }
+}
+
+fn insertion<T: Copy>(items: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
+    for end in 1..items.len() {
+        let mut at = end;
+        while at > 0 && compare(&items[at - 1], &items[at]).is_gt() {
+            items.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+}
+
+/// Merges `from[..middle]` and `from[middle..]`, each sorted, into `to`.
+fn merge<T: Copy>(from: &[T], middle: usize, to: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
+    let (mut left, mut right) = from.split_at(middle.min(from.len()));
+    for place in to {
+        *place = match (left, right) {
+            ([l, rest @ ..], [r, ..]) if compare(l, r).is_le() => {
+                left = rest;
+                *l
+            }
+            (_, [r, rest @ ..]) => {
+                right = rest;
+                *r
+            }
+            ([l, rest @ ..], []) => {
+                left = rest;
+                *l
+            }
+            ([], []) => return,
+        };
+    }
+}

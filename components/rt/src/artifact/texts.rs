@@ -1,0 +1,171 @@
+//! The text operators over nodes.
+
+use super::arena::{Array, Bytes};
+use super::node::{BOOL, Handle, NUMBER, Node, get, integer, items, maybe, maybe_text, text, truth};
+use super::{node, output};
+use crate::kernels::text::{self as kernel, Class};
+
+/// A text that a kernel writes.
+#[inline]
+fn written(run: impl FnOnce(&mut Bytes) -> Option<()>) -> Option<Node> {
+    let mut bytes = Bytes::new();
+    run(&mut bytes)?;
+    bytes.finish().map(Node::of_text)
+}
+
+/// A list of the parts of a text that a kernel finds.
+#[inline]
+fn listed(run: impl FnOnce(&mut Array<Node>) -> Option<()>) -> Option<Node> {
+    let mut texts = Array::new();
+    run(&mut texts)?;
+    Some(Node::of_list(texts.finish()))
+}
+
+macro_rules! text_from_text {
+    ($($name:ident $kernel:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle) -> Handle {
+            maybe(written(|out| Some(kernel::$kernel(text(a)?, &mut |byte| out.push(byte)))))
+        }
+    )*};
+}
+
+text_from_text! {
+    rt_lower lower;
+    rt_upper upper;
+    rt_title title;
+    rt_collapse collapse;
+    rt_digits digits;
+    rt_letters letters;
+}
+
+macro_rules! list_from_text {
+    ($($name:ident $kernel:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle) -> Handle {
+            maybe(listed(|out| Some(kernel::$kernel(text(a)?, &mut |part| out.push(Node::of_text(part.as_bytes()))))))
+        }
+    )*};
+}
+
+list_from_text! {
+    rt_words words;
+    rt_lines lines;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_split(a: Handle, separator: Handle) -> Handle {
+    maybe(listed(|out| kernel::split(text(a)?, text(separator)?, &mut |part| out.push(Node::of_text(part.as_bytes())))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_trim(a: Handle) -> Handle {
+    maybe_text(text(a).map(kernel::trim))
+}
+
+macro_rules! part_of_text {
+    ($($name:ident($($argument:ident),*) $body:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle, $($argument: Handle),*) -> Handle {
+            maybe_text((|| {
+                let part: Option<&str> = $body(text(a)?, $(text($argument)?),*);
+                part
+            })())
+        }
+    )*};
+}
+
+part_of_text! {
+    rt_strip(set) |text, set| Some(kernel::strip(text, set));
+    rt_before(separator) kernel::before;
+    rt_after(separator) kernel::after;
+    rt_between(left, right) kernel::between;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_substr(a: Handle, from: Handle) -> Handle {
+    maybe_text((|| kernel::substr(text(a)?, integer(from)?, None))())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_substr_to(a: Handle, from: Handle, to: Handle) -> Handle {
+    maybe_text((|| kernel::substr(text(a)?, integer(from)?, Some(integer(to)?)))())
+}
+
+macro_rules! tokens {
+    ($($name:ident $class:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle, index: Handle) -> Handle {
+            maybe_text((|| kernel::token(text(a)?, Class::$class, integer(index)?))())
+        }
+    )*};
+}
+
+// One export a class, so that a program links only those it names.
+tokens! {
+    rt_token_digits Digits;
+    rt_token_letters Letters;
+    rt_token_upper Upper;
+    rt_token_alnum Alnum;
+    rt_token_id Id;
+}
+
+macro_rules! tests {
+    ($($name:ident $kernel:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle, b: Handle) -> Handle {
+            match (text(a), text(b)) {
+                (Some(a), Some(b)) => truth(kernel::$kernel(a, b)),
+                _ => node::UNDEFINED,
+            }
+        }
+    )*};
+}
+
+tests! {
+    rt_starts starts;
+    rt_ends ends;
+    rt_contains contains;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_replace(a: Handle, from: Handle, to: Handle) -> Handle {
+    maybe(written(|out| kernel::replace(text(a)?, text(from)?, text(to)?, &mut |byte| out.push(byte))))
+}
+
+/// Also `concat`: the arguments as a list, and the empty separator.
+#[unsafe(no_mangle)]
+extern "C" fn rt_join(list: Handle, separator: Handle) -> Handle {
+    maybe(written(|out| {
+        let separator = text(separator)?.as_bytes();
+        let mut separate = false;
+        for item in items(list)? {
+            if separate {
+                out.extend(separator);
+            }
+            separate = true;
+            out.extend(item.as_text()?.as_bytes());
+        }
+        Some(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_chars(a: Handle) -> Handle {
+    maybe(text(a).map(|text| Node::small(kernel::chars(text) as i64)))
+}
+
+/// The canonical text of a number or a boolean.
+#[unsafe(no_mangle)]
+extern "C" fn rt_text(a: Handle) -> Handle {
+    maybe((|| {
+        let value = get(a)?;
+        match value.kind {
+            NUMBER | BOOL => written(|out| {
+                output::value(value, out);
+                Some(())
+            }),
+            _ => None,
+        }
+    })())
+}
