@@ -210,6 +210,7 @@ fn inference() {
         (&["{\"a\":1}", "{\"a\":2,\"b\":true}"], "record{a: int, b?: bool}"),
         (&["{\"a\":1}", "{\"b\":true}", "{\"a\":null}"], "record{a?: optional<int>, b?: bool}"),
         (&["{}", "[]"], "json"),
+        (&[r#"[{"a":1}]"#, r#"[{"a":1},{}]"#], "list<record{a?: int}>"),
     ] {
         let values: Vec<Value> = values.iter().map(|text| value(text)).collect();
         assert_eq!(Type::infer(values.iter()).to_string(), ty, "{values:?}");

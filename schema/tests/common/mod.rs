@@ -61,8 +61,7 @@ pub fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 20, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Value::List),
-            btree_map("[ab/~*]{1,2}", inner, 0..4)
-                .prop_map(|members| Value::Record(members.into_iter().collect::<Record>())),
+            btree_map("[ab/~]", inner, 0..4).prop_map(|members| Value::Record(members.into_iter().collect::<Record>())),
         ]
     })
 }
