@@ -4,50 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use auto_json::Canonical;
+use auto_schema::evidence::{Observation, Reference};
 
 use crate::rows::Texts;
-use crate::{Digest, Scope, Store, StoreError};
-
-/// One distinct recorded input, with every output seen for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observation {
-    /// What was given.
-    pub input: Canonical,
-    /// Each distinct output and how often it was seen, by output text.
-    pub outputs: Vec<(Canonical, u32)>,
-    /// How many recordings of this input ended in an error.
-    pub errors: u32,
-}
-
-/// What the recordings of a scope say about its cost: one entry per recording in each
-/// list, `None` where a recording does not say. The lists are sorted each by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reference {
-    /// Microseconds.
-    pub durations: Vec<Option<u64>>,
-    /// Micro-USD.
-    pub costs: Vec<Option<u64>>,
-    /// Tokens.
-    pub tokens: Vec<Option<u64>>,
-    /// Recordings whose cost or token figure could not be read.
-    pub malformed: u32,
-}
-
-/// The digest of what was observed: SHA-256 of the canonical text of
-/// `[{"errors": n, "input": …, "outputs": [{"count": n, "output": …}, …]}, …]` in the
-/// order of [`Store::observations`]. Which runs showed it does not matter.
-pub fn evidence_id(observations: &[Observation]) -> Digest {
-    let outputs = |observation: &Observation| {
-        let items =
-            observation.outputs.iter().map(|(output, count)| format!(r#"{{"count":{count},"output":{output}}}"#));
-        items.collect::<Vec<_>>().join(",")
-    };
-    let items = observations.iter().map(|observation| {
-        let (input, errors) = (&observation.input, observation.errors);
-        format!(r#"{{"errors":{errors},"input":{input},"outputs":[{}]}}"#, outputs(observation))
-    });
-    Digest::of(format!("[{}]", items.collect::<Vec<_>>().join(",")).as_bytes())
-}
+use crate::{Scope, Store, StoreError};
 
 impl Store {
     /// What was observed of a scope of a task: sorted by input text, outputs by output

@@ -14,9 +14,9 @@ mod trace;
 
 pub use auto_schema::contract::Scope;
 pub use auto_schema::digest::Digest;
+pub use auto_schema::evidence::{Observation, Reference, evidence_id};
 pub use census::{Census, Divergent, Row, Runs, Share, Tally};
 pub use error::StoreError;
-pub use evidence::{Observation, Reference, evidence_id};
 pub use ingest::Ingested;
 pub use open::Store;
 pub use rows::TaskSummary;

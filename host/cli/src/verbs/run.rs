@@ -80,8 +80,8 @@ fn single(session: &mut Session, input: &str) -> Result<Reply, Failure> {
     let fields = describe(&outcome);
     Ok(match outcome {
         Outcome::Answer(answer) => Reply::done("answered", answer, fields),
-        Outcome::Abstain(novelty) => {
-            let text = format!("abstained: {} {} is above {}", novelty.reason, novelty.score, novelty.limit);
+        Outcome::Abstain { reason, score, limit } => {
+            let text = format!("abstained: {reason} {score} is above {limit}");
             let mut reply = Reply::done("abstained", text, fields).exit(Exit::Abstained);
             reply.failed = true;
             reply
@@ -160,7 +160,7 @@ fn answer(session: &mut Session, line: &[u8], counts: &mut Counts) -> Record {
     match outcome {
         Ok(outcome) => {
             match outcome {
-                Outcome::Abstain(_) => counts.abstained += 1,
+                Outcome::Abstain { .. } => counts.abstained += 1,
                 Outcome::Answer(_) | Outcome::Request { .. } => counts.answered += 1,
             }
             describe(&outcome)
@@ -183,11 +183,9 @@ fn describe(outcome: &Outcome) -> Record {
         Outcome::Answer(answer) => {
             Record::new().with("output", Canonical::of(answer).map_or(Value::Null, |json| json.value()))
         }
-        Outcome::Abstain(novelty) => {
-            let novelty = Record::new()
-                .with("reason", novelty.reason.as_str())
-                .with("score", novelty.score)
-                .with("limit", novelty.limit);
+        Outcome::Abstain { reason, score, limit } => {
+            let novelty =
+                Record::new().with("reason", reason.as_str()).with("score", *score).with("limit", *limit);
             Record::new().with("abstained", novelty)
         }
         Outcome::Request { capability, input, .. } => {
