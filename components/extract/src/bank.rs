@@ -1,0 +1,346 @@
+//! The bank: terms built bottom-up in order of cost, one for each distinct column of
+//! values over the examples (observational equivalence), with the next cheapest kept as
+//! alternates.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use auto_json::Value;
+use auto_lang::{Expr, Op, apply, literal_cost};
+
+use crate::constants::Constants;
+use crate::values::{Id, Interner, Kind, Meter, Passthrough, Rows, UNDEFINED, hash_column};
+
+/// A term, by number.
+pub type TermId = u32;
+
+/// What a field access adds to a cost.
+const FIELD_COST: u32 = 2;
+
+/// The most alternates kept for one column.
+const MAX_ALTERNATES: usize = 3;
+
+/// The most terms a bank holds.
+const MAX_TERMS: usize = 60_000;
+
+/// Terms above this cost are not paired with each other.
+const MAX_PAIR_COST: u32 = 9;
+
+/// How a term is made.
+#[derive(Clone, Copy, Debug)]
+enum Node {
+    Root(u32),
+    Field(TermId, u32),
+    /// An operator on a term and up to two constants, or on two terms.
+    Call(Op, TermId, Argument, Argument),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Argument {
+    None,
+    Constant(Id),
+    Term(TermId),
+}
+
+/// A term of the bank.
+#[derive(Clone, Copy, Debug)]
+pub struct Term {
+    node: Node,
+    /// Description length.
+    pub cost: u32,
+    /// The kind of its values where it has them.
+    pub kind: Kind,
+    /// Whether it has a value in every row.
+    pub total: bool,
+    /// Whether its values differ; one that never varies explains nothing.
+    pub varies: bool,
+}
+
+/// Terms over some rows.
+pub struct Bank {
+    rows: usize,
+    roots: Vec<Expr>,
+    keys: Vec<String>,
+    terms: Vec<Term>,
+    columns: Vec<Id>,
+    by_cost: Vec<Vec<TermId>>,
+    heads: HashMap<u64, TermId, BuildHasherDefault<Passthrough>>,
+    alternates: HashMap<TermId, Vec<(Node, u32)>>,
+    grown: u32,
+    full: bool,
+}
+
+impl Bank {
+    /// A bank of the roots: expressions with their columns.
+    pub fn new(rows: usize, roots: Vec<(Expr, Vec<Id>)>, interner: &Interner) -> Bank {
+        let mut bank = Bank {
+            rows,
+            roots: Vec::new(),
+            keys: Vec::new(),
+            terms: Vec::new(),
+            columns: Vec::new(),
+            by_cost: Vec::new(),
+            heads: HashMap::default(),
+            alternates: HashMap::new(),
+            grown: 0,
+            full: false,
+        };
+        for (expression, column) in roots {
+            let node = Node::Root(bank.roots.len() as u32);
+            let cost = auto_lang::cost(&expression);
+            bank.roots.push(expression);
+            bank.add(node, cost, &column, interner);
+        }
+        bank
+    }
+
+    /// How many rows its columns have.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// All terms, in the order they were made, which is by cost once grown.
+    pub fn terms(&self) -> impl Iterator<Item = (TermId, &Term)> {
+        self.terms.iter().enumerate().map(|(index, term)| (index as TermId, term))
+    }
+
+    /// A term.
+    pub fn term(&self, id: TermId) -> &Term {
+        &self.terms[id as usize]
+    }
+
+    /// Its values, one per row.
+    pub fn column(&self, id: TermId) -> &[Id] {
+        let start = id as usize * self.rows;
+        &self.columns[start..start + self.rows]
+    }
+
+    /// Whether it stopped growing for lack of room rather than of cost.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The terms whose column is `target`, cheapest first, as expressions with costs.
+    pub fn lookup(&self, target: &[Id], interner: &Interner) -> Vec<(Expr, u32)> {
+        let Some(id) = self.find(target) else { return Vec::new() };
+        let mut found = vec![(self.expr(id, interner), self.term(id).cost)];
+        for (node, cost) in self.alternates.get(&id).into_iter().flatten() {
+            found.push((self.node_expr(node, interner), *cost));
+        }
+        found.sort_by_key(|(_, cost)| *cost);
+        found
+    }
+
+    /// The term with that column.
+    pub fn find(&self, target: &[Id]) -> Option<TermId> {
+        let id = self.heads.get(&hash_column(target)).copied()?;
+        (self.column(id) == target).then_some(id)
+    }
+
+    /// The rows in which the term has the target's value.
+    pub fn matches(&self, id: TermId, target: &[Id]) -> Rows {
+        let pairs = self.column(id).iter().zip(target).enumerate();
+        pairs.filter(|(_, (own, wanted))| own == wanted).fold(0, |set, (row, _)| set | 1 << row)
+    }
+
+    /// A term as an expression.
+    pub fn expr(&self, id: TermId, interner: &Interner) -> Expr {
+        self.node_expr(&self.terms[id as usize].node, interner)
+    }
+
+    fn node_expr(&self, node: &Node, interner: &Interner) -> Expr {
+        match *node {
+            Node::Root(root) => self.roots[root as usize].clone(),
+            Node::Field(of, key) => self.expr(of, interner).field(self.keys[key as usize].as_str()),
+            Node::Call(op, first, second, third) => {
+                let mut arguments = vec![self.expr(first, interner)];
+                for argument in [second, third] {
+                    match argument {
+                        Argument::None => {}
+                        Argument::Constant(id) => {
+                            arguments.push(Expr::Literal(interner.get(id).cloned().unwrap_or(Value::Null)));
+                        }
+                        Argument::Term(id) => arguments.push(self.expr(id, interner)),
+                    }
+                }
+                Expr::Call(op, arguments)
+            }
+        }
+    }
+
+    /// Adds all terms of a cost up to `limit`. False when the meter ran out.
+    pub fn grow(&mut self, limit: u32, constants: &Constants, interner: &mut Interner, meter: &mut Meter) -> bool {
+        while self.grown < limit && !self.full {
+            self.grown += 1;
+            if !self.grow_to(self.grown, constants, interner, meter) {
+                return false;
+            }
+        }
+        !meter.spent()
+    }
+
+    fn grow_to(&mut self, cost: u32, constants: &Constants, interner: &mut Interner, meter: &mut Meter) -> bool {
+        for rule in &constants.rules {
+            let Some(parents) = cost.checked_sub(rule.cost) else { continue };
+            for parent in self.of_cost(parents, rule.of) {
+                let (second, third) = (argument(rule.second), argument(rule.third));
+                if !self.call(rule.op, [Argument::Term(parent), second, third], cost, interner, meter) {
+                    return false;
+                }
+            }
+        }
+        self.grow_fields(cost, interner, meter) && self.grow_pairs(cost, interner, meter)
+    }
+
+    /// Fields of records that are not paths from the input.
+    fn grow_fields(&mut self, cost: u32, interner: &mut Interner, meter: &mut Meter) -> bool {
+        let Some(parents) = cost.checked_sub(FIELD_COST) else { return true };
+        for parent in self.of_cost(parents, Kind::Record) {
+            if matches!(self.term(parent).node, Node::Root(_)) {
+                continue;
+            }
+            let first = self.column(parent).iter().find_map(|&id| interner.get(id).and_then(Value::as_record));
+            let keys: Vec<String> =
+                first.into_iter().flat_map(|record| record.iter()).map(|(key, _)| key.to_owned()).collect();
+            for key in keys.into_iter().take(32) {
+                if !meter.take(self.rows) {
+                    return false;
+                }
+                let column: Vec<Id> = (0..self.rows)
+                    .map(|row| {
+                        let value = interner.get(self.column(parent)[row]).and_then(|value| value.get(&key)).cloned();
+                        interner.intern_option(value)
+                    })
+                    .collect();
+                let index = self.keys.iter().position(|own| *own == key).unwrap_or(self.keys.len());
+                if index == self.keys.len() {
+                    self.keys.push(key);
+                }
+                self.add(Node::Field(parent, index as u32), cost, &column, interner);
+            }
+        }
+        true
+    }
+
+    /// Operators on two terms, for cheap terms only.
+    fn grow_pairs(&mut self, cost: u32, interner: &mut Interner, meter: &mut Meter) -> bool {
+        const PAIRS: [(Op, Kind, Kind, bool); 9] = [
+            (Op::Add, Kind::Number, Kind::Number, true),
+            (Op::Sub, Kind::Number, Kind::Number, false),
+            (Op::Mul, Kind::Number, Kind::Number, true),
+            (Op::Lt, Kind::Number, Kind::Number, false),
+            (Op::Eq, Kind::Number, Kind::Number, true),
+            (Op::Eq, Kind::Text, Kind::Text, true),
+            (Op::Contains, Kind::Text, Kind::Text, false),
+            (Op::Includes, Kind::List, Kind::Text, false),
+            (Op::Includes, Kind::List, Kind::Number, false),
+        ];
+        for (op, left, right, symmetric) in PAIRS {
+            let Some(both) = cost.checked_sub(op.info().cost) else { continue };
+            for left_cost in 1..both.min(MAX_PAIR_COST + 1) {
+                let right_cost = both - left_cost;
+                if right_cost > MAX_PAIR_COST {
+                    continue;
+                }
+                for a in self.of_cost(left_cost, left) {
+                    for b in self.of_cost(right_cost, right) {
+                        let arguments = [Argument::Term(a), Argument::Term(b), Argument::None];
+                        let skip = a == b || (symmetric && a > b);
+                        if !skip && !self.call(op, arguments, cost, interner, meter) {
+                            return false;
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn of_cost(&self, cost: u32, kind: Kind) -> Vec<TermId> {
+        let terms = self.by_cost.get(cost as usize).into_iter().flatten();
+        terms.copied().filter(|&id| self.term(id).kind == kind && self.term(id).varies).collect()
+    }
+
+    fn call(
+        &mut self,
+        op: Op,
+        arguments: [Argument; 3],
+        cost: u32,
+        interner: &mut Interner,
+        meter: &mut Meter,
+    ) -> bool {
+        if !meter.take(self.rows) {
+            return false;
+        }
+        let mut column = Vec::with_capacity(self.rows);
+        for row in 0..self.rows {
+            let id_of = |argument: Argument| match argument {
+                Argument::None => None,
+                Argument::Constant(id) => Some(id),
+                Argument::Term(term) => Some(self.column(term)[row]),
+            };
+            let ids = arguments.map(id_of);
+            // The same arguments as in the row before give the same value.
+            let value = match ids {
+                [Some(a), None, _] => interner.get(a).and_then(|a| apply(op, &[a])),
+                [Some(a), Some(b), None] => match (interner.get(a), interner.get(b)) {
+                    (Some(a), Some(b)) => apply(op, &[a, b]),
+                    _ => None,
+                },
+                [Some(a), Some(b), Some(c)] => match (interner.get(a), interner.get(b), interner.get(c)) {
+                    (Some(a), Some(b), Some(c)) => apply(op, &[a, b, c]),
+                    _ => None,
+                },
+                _ => None,
+            };
+            column.push(interner.intern_option(value));
+        }
+        if let Argument::Term(first) = arguments[0] {
+            self.add(Node::Call(op, first, arguments[1], arguments[2]), cost, &column, interner);
+        }
+        true
+    }
+
+    /// Adds a term unless its column is known or says nothing.
+    fn add(&mut self, node: Node, cost: u32, column: &[Id], interner: &Interner) {
+        let defined = column.iter().filter(|&&id| id != UNDEFINED).count();
+        let Some(&first) = column.iter().find(|&&id| id != UNDEFINED) else { return };
+        let kind = interner.kind(first);
+        if defined * 4 < column.len() || column.iter().any(|&id| id != UNDEFINED && interner.kind(id) != kind) {
+            return;
+        }
+        let hash = hash_column(column);
+        if let Some(&known) = self.heads.get(&hash) {
+            if self.column(known) == column {
+                let alternates = self.alternates.entry(known).or_default();
+                if alternates.len() < MAX_ALTERNATES {
+                    alternates.push((node, cost));
+                }
+            }
+            return;
+        }
+        if self.terms.len() >= MAX_TERMS {
+            self.full = true;
+            return;
+        }
+        let varies = column.iter().any(|&id| id != UNDEFINED && id != first);
+        let id = self.terms.len() as TermId;
+        self.terms.push(Term { node, cost, kind, total: defined == column.len(), varies });
+        self.columns.extend_from_slice(column);
+        self.heads.insert(hash, id);
+        let slot = cost as usize;
+        if self.by_cost.len() <= slot {
+            self.by_cost.resize_with(slot + 1, Vec::new);
+        }
+        self.by_cost[slot].push(id);
+    }
+}
+
+fn argument(constant: Option<Id>) -> Argument {
+    constant.map_or(Argument::None, Argument::Constant)
+}
+
+/// The cost of an operator on a term and constants, without the term's.
+pub fn rule_cost(op: Op, second: Option<&Value>, third: Option<&Value>) -> u32 {
+    op.info().cost + second.map_or(0, literal_cost) + third.map_or(0, literal_cost)
+}

@@ -1,0 +1,193 @@
+//! Decision lists: if this, then that; otherwise the next. Found by a beam over rules
+//! that are right wherever they apply, cheapest per example first.
+//!
+//! A branch covers at least two examples, and the whole list must say less than what it
+//! explains ([`List::pays`]), so that a table of the examples is never taken for an
+//! explanation.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::predicates::Predicate;
+use crate::values::{Rows, rows};
+
+/// What a branch may give.
+pub struct Leaf {
+    /// Where it is right.
+    pub rows: Rows,
+    /// Description length.
+    pub cost: u32,
+}
+
+/// A list: predicates with the leaf to take, and the leaf for all else.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// In order; the first that holds decides.
+    pub rules: Vec<(Predicate, usize)>,
+    /// Where none holds.
+    pub otherwise: usize,
+    /// Description length.
+    pub cost: u32,
+}
+
+impl List {
+    /// Whether the list is worth its bits (minimum description length): naming a test
+    /// takes log2 of how many there were to choose from, naming a leaf log2 of how many
+    /// leaves; what is explained is which leaf each example has, n·H bits. Gives both
+    /// sides, in whole bits: what it takes, and what it explains.
+    pub fn bits(&self, tests: usize, leaves: usize, wanted: Rows) -> (u64, u64) {
+        let mut remaining = wanted;
+        let mut shares: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut used = 0u64;
+        for (predicate, leaf) in &self.rules {
+            *shares.entry(*leaf).or_default() += (predicate.rows & remaining).count_ones();
+            remaining &= !predicate.rows;
+            used += u64::from(predicate.tests);
+        }
+        *shares.entry(self.otherwise).or_default() += remaining.count_ones();
+        let taken = used * log2(tests as u64) + self.rules.len() as u64 * log2(leaves as u64);
+        let total = u64::from(wanted.count_ones());
+        let own = |count: &u32| u64::from(*count) * log2(u64::from(*count));
+        let explained = (total * log2(total)).saturating_sub(shares.values().map(own).sum());
+        (taken / LOG_UNIT, explained / LOG_UNIT)
+    }
+}
+
+/// The unit of [`log2`]: 1/256 of a bit.
+const LOG_UNIT: u64 = 256;
+
+/// The binary logarithm in units of 1/256, rounded down; 0 of 0 and 1.
+fn log2(value: u64) -> u64 {
+    if value < 2 {
+        return 0;
+    }
+    let whole = value.ilog2();
+    // The mantissa in [1, 2) with 31 bits after the point; squaring it gives a bit a time.
+    let mut mantissa = u128::from(value) << 31 >> whole;
+    let mut log = u64::from(whole);
+    for _ in 0..8 {
+        mantissa = mantissa * mantissa >> 31;
+        let bit = (mantissa >> 32) as u64 & 1;
+        mantissa >>= bit;
+        log = log << 1 | bit;
+    }
+    log
+}
+
+/// What an `if` costs.
+const IF_COST: u32 = 6;
+
+/// The least examples a branch must cover.
+const LEAST: u32 = 2;
+
+/// Partial lists kept at each length.
+const BEAM: usize = 16;
+
+/// Finds lists that are right in all `wanted` rows, cheapest first.
+pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<List> {
+    let most = (wanted.count_ones() as usize / 3).max(1);
+    let mut of_row: Vec<Vec<usize>> = vec![Vec::new(); crate::values::MAX_ROWS];
+    let mut by_cost: Vec<usize> = (0..leaves.len()).collect();
+    by_cost.sort_by_key(|&leaf| leaves[leaf].cost);
+    for &leaf in &by_cost {
+        rows(leaves[leaf].rows & wanted).for_each(|row| of_row[row].push(leaf));
+    }
+    // The cheapest leaf that is right in all of a set.
+    let leaf_for = |set: Rows| {
+        let first = set.trailing_zeros() as usize;
+        of_row.get(first)?.iter().copied().find(|&leaf| set & !leaves[leaf].rows == 0)
+    };
+    let mut beam = vec![Partial { remaining: wanted, rules: Vec::new(), cost: 0 }];
+    let mut done: Vec<List> = Vec::new();
+    for length in 0..most {
+        let mut next: HashMap<Rows, Partial> = HashMap::new();
+        for partial in &beam {
+            let best = done.iter().map(|list| list.cost).min().unwrap_or(u32::MAX);
+            let enough = length == 0 || partial.remaining.count_ones() >= LEAST;
+            if let Some(leaf) = leaf_for(partial.remaining).filter(|_| enough) {
+                done.push(List {
+                    rules: partial.rules.iter().map(|&(rule, leaf)| (predicates[rule].clone(), leaf)).collect(),
+                    otherwise: leaf,
+                    cost: partial.cost + leaves[leaf].cost,
+                });
+                continue;
+            }
+            for (index, predicate) in predicates.iter().enumerate() {
+                let covered = predicate.rows & partial.remaining;
+                if covered.count_ones() < LEAST || covered == partial.remaining {
+                    continue;
+                }
+                let Some(leaf) = leaf_for(covered) else { continue };
+                let cost = partial.cost + predicate.cost + leaves[leaf].cost + IF_COST;
+                let remaining = partial.remaining & !covered;
+                if cost >= best || next.get(&remaining).is_some_and(|known| known.cost <= cost) {
+                    continue;
+                }
+                let mut rules = partial.rules.clone();
+                rules.push((index, leaf));
+                next.insert(remaining, Partial { remaining, rules, cost });
+            }
+        }
+        beam = next.into_values().collect();
+        let total = wanted.count_ones();
+        // Cost per example explained, scaled to stay in integers.
+        beam.sort_by_key(|partial| {
+            let explained = u64::from(total - partial.remaining.count_ones());
+            (u64::from(partial.cost) * 1000 / explained.max(1), partial.remaining)
+        });
+        beam.truncate(BEAM);
+    }
+    done.sort_by_key(|list| list.cost);
+    done
+}
+
+struct Partial {
+    remaining: Rows,
+    rules: Vec<(usize, usize)>,
+    cost: u32,
+}
+
+/// The predicates with their negations, and, to begin from the `few` cheapest, their
+/// conjunctions; one for each distinct set of rows.
+pub fn extended(predicates: &[Predicate], few: usize, all: Rows) -> Vec<Predicate> {
+    let mut best: HashMap<Rows, usize> = HashMap::new();
+    let mut extended: Vec<Predicate> = Vec::new();
+    let mut add = |predicate: Predicate, extended: &mut Vec<Predicate>| {
+        if predicate.rows == 0 || predicate.rows == all {
+            return;
+        }
+        match best.get(&predicate.rows) {
+            Some(&known) if extended[known].cost <= predicate.cost => {}
+            Some(&known) => extended[known] = predicate,
+            None => {
+                best.insert(predicate.rows, extended.len());
+                extended.push(predicate);
+            }
+        }
+    };
+    predicates.iter().for_each(|predicate| add(predicate.clone(), &mut extended));
+    predicates.iter().for_each(|predicate| add(predicate.negated(all), &mut extended));
+    let few = few.min(extended.len());
+    for left in 0..few {
+        for right in 0..left {
+            let both = extended[left].and(&extended[right]);
+            if both.rows != extended[left].rows && both.rows != extended[right].rows {
+                add(both, &mut extended);
+            }
+        }
+    }
+    extended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_near() {
+        for value in 1..2000u64 {
+            let exact = (value as f64).log2() * 256.0;
+            let own = log2(value) as f64;
+            assert!(own <= exact + 1e-6 && own > exact - 1.01, "{value}: {own} {exact}");
+        }
+    }
+}
