@@ -35,9 +35,8 @@ pub(crate) struct Limiter {
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let allowed = desired <= self.memory;
-        if !allowed {
-            self.refused = Some(desired);
-        }
+        // A guest that asks for less after a refusal is not out of memory.
+        self.refused = (!allowed).then_some(desired);
         Ok(allowed)
     }
 
