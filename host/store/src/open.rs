@@ -87,8 +87,9 @@ impl Store {
             return Err(no_store(path));
         }
         match Store::open_read_only(path, false) {
-            // Where the log beside the file cannot be written, nobody else writes either.
-            Err(error) if error.code == "store-io" => Store::open_read_only(path, true),
+            // Where SQLite's side files cannot be made, nobody can be writing either; the
+            // file alone is the whole store unless a log was left beside it.
+            Err(error) if error.code == "store-io" && !has_log(path) => Store::open_read_only(path, true),
             result => result,
         }
     }
@@ -194,6 +195,13 @@ impl Store {
         transaction.execute_batch(&stamp).map_err(wrap)?;
         transaction.commit().map_err(wrap)
     }
+}
+
+/// Whether a write-ahead log with anything in it lies beside the file.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
 fn no_store(path: &Path) -> StoreError {
