@@ -46,11 +46,11 @@ fn guarded(witnesses: &[Value], held_out: &[HeldOut]) -> Graph {
 }
 
 fn guard_node(graph: &Graph) -> (&Node, &Guard) {
-    let guards = graph.nodes.iter().filter_map(|node| match &node.body {
+    let guard = graph.nodes.iter().find_map(|node| match &node.body {
         Body::Guard(guard) => Some((node, guard)),
         _ => None,
     });
-    guards.last().unwrap()
+    guard.unwrap()
 }
 
 fn guard(witnesses: &[Value]) -> Guard {

@@ -114,7 +114,10 @@ impl Places<'_> {
     fn locate_case(&self, error: ContractError, lines: &[String]) -> ContractError {
         let case = error.at.strip_prefix("eval_cases[").and_then(|rest| rest.split_once(']'));
         match case.and_then(|(index, key)| Some((lines.get(index.parse::<usize>().ok()?)?, key))) {
-            Some((line, key)) => ContractError { at: format!("{line} {}", key.trim_start_matches('.')), ..error },
+            Some((line, key)) => {
+                let at = format!("{line} {}", key.trim_start_matches('.')).trim_end().to_owned();
+                ContractError { at, ..error }
+            }
             None => self.locate(error),
         }
     }
