@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use wasm_encoder::Encode;
+use wasmparser::{Parser, Payload};
 use wit_component::{StringEncoding, metadata};
 use wit_parser::Resolve;
 
@@ -103,12 +105,38 @@ fn is_pinned(flatc: &Path) -> bool {
     printed.is_ok_and(|printed| String::from_utf8_lossy(&printed.stdout).trim().ends_with(FLATC))
 }
 
-/// The payload of the `component-type` section every artifact carries.
+/// The payload of the `component-type` section every artifact carries. Without the
+/// `producers` section that `metadata::encode` adds: it names the version of wit-component,
+/// and lifting would copy it into the module, which then no longer is what was sealed.
 fn component_type(workspace: &Workspace) -> Result<(String, Vec<u8>)> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(workspace.path("wit/cbin")).context("wit/cbin does not parse")?;
     let world = resolve.select_world(&[package], Some("cbin"))?;
     let version = resolve.packages[package].name.version.clone().context("wit/cbin has no version")?;
     let bytes = metadata::encode(&resolve, world, StringEncoding::UTF8, None)?;
-    Ok((format!("cbin-{version}.component-type"), bytes))
+    Ok((format!("cbin-{version}.component-type"), without_producers(&bytes)?))
+}
+
+/// Drops the `producers` sections of a component, at the top level.
+fn without_producers(component: &[u8]) -> Result<Vec<u8>> {
+    let (header, mut rest) = component.split_at_checked(8).context("a component has a header")?;
+    let mut kept = header.to_vec();
+    while !rest.is_empty() {
+        let mut size = 0;
+        let mut at = 1;
+        loop {
+            let byte = *rest.get(at).context("a section ends too early")?;
+            size |= usize::from(byte & 0x7F) << (7 * (at - 1));
+            at += 1;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        let (section, after) = rest.split_at_checked(at + size).context("a section ends too early")?;
+        if !(section[0] == 0 && section[at..].starts_with(b"\x09producers")) {
+            kept.extend_from_slice(section);
+        }
+        rest = after;
+    }
+    Ok(kept)
 }
