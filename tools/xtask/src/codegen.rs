@@ -114,29 +114,22 @@ fn component_type(workspace: &Workspace) -> Result<(String, Vec<u8>)> {
     let world = resolve.select_world(&[package], Some("cbin"))?;
     let version = resolve.packages[package].name.version.clone().context("wit/cbin has no version")?;
     let bytes = metadata::encode(&resolve, world, StringEncoding::UTF8, None)?;
-    Ok((format!("cbin-{version}.component-type"), without_producers(&bytes)?))
+    Ok((format!("cbin-{version}.component-type"), without_producers(bytes)?))
 }
 
-/// Drops the `producers` sections of a component, at the top level.
-fn without_producers(component: &[u8]) -> Result<Vec<u8>> {
-    let (header, mut rest) = component.split_at_checked(8).context("a component has a header")?;
-    let mut kept = header.to_vec();
-    while !rest.is_empty() {
-        let mut size = 0;
-        let mut at = 1;
-        loop {
-            let byte = *rest.get(at).context("a section ends too early")?;
-            size |= usize::from(byte & 0x7F) << (7 * (at - 1));
-            at += 1;
-            if byte < 0x80 {
-                break;
-            }
+/// Drops the last section of what `metadata::encode` wrote.
+fn without_producers(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let mut producers = None;
+    for payload in Parser::new(0).parse_all(&bytes) {
+        if let Payload::CustomSection(section) = payload?
+            && section.name() == "producers"
+        {
+            producers = Some(section.range());
         }
-        let (section, after) = rest.split_at_checked(at + size).context("a section ends too early")?;
-        if !(section[0] == 0 && section[at..].starts_with(b"\x09producers")) {
-            kept.extend_from_slice(section);
-        }
-        rest = after;
     }
-    Ok(kept)
+    let contents = producers.filter(|range| range.end == bytes.len()).context("the last section is not `producers`")?;
+    let mut header = vec![0];
+    contents.len().encode(&mut header);
+    bytes.truncate(contents.start - header.len());
+    Ok(bytes)
 }
