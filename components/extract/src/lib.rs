@@ -15,85 +15,73 @@ pub mod search;
 pub mod solve;
 pub mod values;
 
-#[allow(missing_docs, clippy::all, unused_qualifications)]
-mod bindings {
-    wit_bindgen::generate!({ path: "../../wit/pass", world: "auto:pass/extraction" });
-}
-
-use auto_json::Value;
-use auto_schema::types::Type;
-use bindings::auto::pass::types::{Fault, Observation};
-use bindings::exports::auto::pass::extract::{Budget, Candidate, Guest, Hints, Search};
+use auto_kit::{Fault, json, type_text, types};
 use search::{Example, Problem};
 
-struct Component;
+#[allow(missing_docs, unused_qualifications, clippy::all)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit/pass",
+        world: "extraction",
+        with: { "auto:pass/types@0.1.0": auto_kit::types },
+    });
+}
 
-impl Guest for Component {
-    fn synthesize(on: Vec<Observation>, hints: Hints, budget: Budget) -> Result<Search, Fault> {
-        synthesize(on, hints, budget)
+use bindings::exports::auto::pass::extract as wit;
+
+/// What the host calls.
+pub struct Component;
+
+impl wit::Guest for Component {
+    fn synthesize(on: Vec<types::Observation>, hints: wit::Hints, budget: wit::Budget) -> Result<wit::Search, Fault> {
+        let input = type_text(&hints.input_type, "/hints/input-type")?;
+        let output = type_text(&hints.output_type, "/hints/output-type")?;
+        let (examples, mut unlabelled) = read(&on)?;
+        for (index, text) in hints.unlabelled.iter().enumerate() {
+            unlabelled.push(json(text, &format!("/hints/unlabelled/{index}"))?);
+        }
+        let problem = Problem {
+            examples: &examples,
+            unlabelled: &unlabelled,
+            steps: budget.steps,
+            candidates: budget.candidates as usize,
+        };
+        let found = search::search(&problem);
+        let mut candidates = Vec::new();
+        for (program, cost) in &found.programs {
+            let graph = search::graph(program, &input, &output).to_bytes().map_err(|violations| {
+                let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
+                Fault::new("bad-type", format!("no program can be of these types: {}", all.join("; ")))
+            })?;
+            candidates.push(wit::Candidate { program: graph, cost: *cost, text: program.to_string() });
+        }
+        Ok(wit::Search { found: candidates, steps: found.steps, exhausted: found.exhausted, notes: found.notes })
     }
 }
 
-#[cfg(target_arch = "wasm32")]
-bindings::export!(Component with_types_in bindings);
-
-fn synthesize(on: Vec<Observation>, hints: Hints, budget: Budget) -> Result<Search, Fault> {
-    let input = read_type(&hints.input_type, "input-type")?;
-    let output = read_type(&hints.output_type, "output-type")?;
-    let mut unlabelled = Vec::new();
-    let mut examples = Vec::new();
-    for (index, observation) in on.iter().enumerate() {
-        let at = format!("/{index}");
-        let value = read_json(&observation.input, &at)?;
-        match observation.outputs.as_slice() {
-            [] => unlabelled.push(value),
-            [witness] => examples.push(Example { input: value, output: read_json(&witness.output, &at)? }),
-            several => {
+/// The inputs with an output, and those with none.
+fn read(on: &[types::Observation]) -> Result<(Vec<Example>, Vec<auto_json::Value>), Fault> {
+    let (mut examples, mut unlabelled) = (Vec::new(), Vec::new());
+    for (index, mut row) in auto_kit::rows(on)?.into_iter().enumerate() {
+        let place = format!("/on/{index}/outputs");
+        match (row.outputs.pop(), row.outputs.len()) {
+            (None, _) => unlabelled.push(row.input),
+            (Some((output, _)), 0) => examples.push(Example { input: row.input, output }),
+            (Some(_), others) => {
                 let message = format!(
-                    "the input {} has {} different outputs; keep one per input, or narrow the scope",
-                    observation.input,
-                    several.len()
+                    "the input {} has {} different outputs, and a program gives one; narrow the scope, or leave it out",
+                    row.input,
+                    others + 1
                 );
-                return Err(fault("conflicting-observations", message, Some(at)));
+                return Err(Fault::new("conflicting-observations", message).at(place));
             }
         }
     }
     if examples.is_empty() {
-        return Err(fault("no-observations", "there is no observation with an output".to_owned(), None));
+        return Err(Fault::new("no-observations", "no observation has an output; record some"));
     }
-    for (index, text) in hints.unlabelled.iter().enumerate() {
-        unlabelled.push(read_json(text, &format!("unlabelled/{index}"))?);
-    }
-    let problem = Problem {
-        examples: &examples,
-        unlabelled: &unlabelled,
-        steps: budget.steps,
-        candidates: budget.candidates as usize,
-    };
-    let found = search::search(&problem);
-    let mut candidates = Vec::new();
-    for (program, cost) in &found.programs {
-        let graph = search::graph(program, &input, &output);
-        let bytes = graph.to_bytes().map_err(|violations| {
-            let list: Vec<String> = violations.iter().map(|violation| violation.to_string()).collect();
-            fault("bad-type", format!("no valid graph of these types: {}", list.join("; ")), None)
-        })?;
-        candidates.push(Candidate { program: bytes, cost: *cost, text: program.to_string() });
-    }
-    Ok(Search { found: candidates, steps: found.steps, exhausted: found.exhausted, notes: found.notes })
+    Ok((examples, unlabelled))
 }
 
-fn read_type(text: &str, which: &str) -> Result<Type, Fault> {
-    text.parse().map_err(|error| fault("bad-type", format!("{which}: {error}"), Some(which.to_owned())))
-}
-
-fn read_json(text: &str, at: &str) -> Result<Value, Fault> {
-    Value::parse(text).map_err(|error| {
-        let message = format!("not a JSON text: {} at byte {}", error.kind.message(), error.offset);
-        fault("bad-json", message, Some(at.to_owned()))
-    })
-}
-
-fn fault(code: &str, message: String, at: Option<String>) -> Fault {
-    Fault { code: code.to_owned(), message, at }
-}
+#[cfg(target_arch = "wasm32")]
+bindings::export!(Component with_types_in bindings);
