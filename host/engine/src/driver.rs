@@ -210,22 +210,17 @@ impl Services for Lent {
             ("evidence#observations", []) => Ok(vec![wire::observations(&self.court.observations)]),
             ("evidence#contract", []) => Ok(vec![wire::text(self.court.contract.to_value().canonical().into_string())]),
             ("sandbox#run", _) => self.journaled(interface, function, args, Lent::sandbox),
-            ("jobs#run", _) => self.journaled(interface, function, args, Lent::jobs),
+            ("jobs#run", _) => self.jobs(interface, function, args),
             ("artifact#seal", _) => self.seal(interface, function, args),
             _ => Err(unserved(interface, function)),
         }
     }
 
     fn saw(&mut self, provider: &Provider, function: &str, results: &[Val]) {
+        let emitted = self.emitted(provider, function, results);
         let mut shared = lock(&self.shared);
         shared.provenance.add(provider);
-        if provider.interface.package == "auto:pass" && provider.interface.interface == "emit" && function == "emit" {
-            let trusted =
-                provider.pass.component_needs().next().is_none() && self.builtin.contains(&provider.pass.digest);
-            if let Some(module) = emitted(results).filter(|_| trusted) {
-                shared.provenance.emitted.insert(Digest::of(&module));
-            }
-        }
+        shared.provenance.emitted.extend(emitted);
     }
 }
 
@@ -276,10 +271,34 @@ impl Lent {
         }))
     }
 
-    fn jobs(&mut self, args: &[Val]) -> Option<Made> {
-        let done = jobs::run(&self.engine, &self.providers, args)?;
-        done.seen.iter().for_each(|(provider, function, results)| self.saw(provider, function, results));
-        Some(Ok((vec![done.result], done.durability)))
+    /// The journal also keeps which modules a built-in emit made.
+    fn jobs(&mut self, interface: &InterfaceName, function: &str, args: &[Val]) -> Result<Vec<Val>, Fault> {
+        let results = self.journaled(interface, function, args, |lent, args| {
+            let done = jobs::run(&lent.engine, &lent.providers, args)?;
+            let seen = done.seen.iter();
+            let emitted = seen.filter_map(|(provider, function, results)| lent.emitted(provider, function, results));
+            let emitted = emitted.map(|digest| wire::text(digest.to_string())).collect();
+            Some(Ok((vec![done.result, Val::List(emitted)], done.durability)))
+        })?;
+        let mut results = results.into_iter();
+        let answer = results.next().ok_or_else(|| unserved(interface, function))?;
+        if matches!(answer, Val::Result(Ok(_))) {
+            let mut shared = lock(&self.shared);
+            let called = jobs::targets(&self.engine, &self.providers, args);
+            called.iter().for_each(|provider| shared.provenance.add(provider));
+            let emitted = results.next().as_ref().and_then(wire::as_texts).unwrap_or_default();
+            shared.provenance.emitted.extend(emitted.iter().filter_map(|digest| Digest::parse(digest)));
+        }
+        Ok(vec![answer])
+    }
+
+    /// The module that a call made, where it was one of a built-in emit.
+    fn emitted(&self, provider: &Provider, function: &str, results: &[Val]) -> Option<Digest> {
+        let name = &provider.interface;
+        let emit = name.package == "auto:pass" && name.interface == "emit" && function == "emit";
+        let alone = provider.pass.component_needs().next().is_none();
+        let ours = emit && alone && self.builtin.contains(&provider.pass.digest);
+        ours.then(|| emitted(results)).flatten().map(|module| Digest::of(&module))
     }
 
     /// The journal keeps the file and the record too, which the driver does not see.

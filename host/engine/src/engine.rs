@@ -460,11 +460,12 @@ fn chain(provider: &Provider) -> Option<usize> {
     Some(longest + 1).filter(|length| *length <= MAX_CHAIN)
 }
 
-/// Runs on a thread with room for a chain of calls; `None` where none can be started.
+/// Runs on a thread with room for a chain of calls; `None` where none can be started. A
+/// panic goes on in the caller.
 fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()?;
-        thread.join().ok()
+        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 

@@ -50,6 +50,13 @@ pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> O
     Some(done(&targets, results))
 }
 
+/// Who the tasks call, as far as anybody serves them.
+pub(crate) fn targets(engine: &Inner, providers: &Providers, args: &[Val]) -> Vec<Provider> {
+    let tasks = args.get(1).and_then(wire::as_list).unwrap_or_default();
+    let targets = tasks.iter().filter_map(|task| wire::field(task, "target").and_then(wire::as_text));
+    targets.filter_map(|target| Some(resolve(engine, providers, target).ok()?.0)).collect()
+}
+
 fn resolve(engine: &Inner, providers: &Providers, target: &str) -> Result<(Provider, String), Fault> {
     let (interface, function) = target.split_once('#').unwrap_or((target, ""));
     let provider = engine.provider(providers, interface, function)?;

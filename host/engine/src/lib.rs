@@ -23,6 +23,7 @@ mod parallel;
 mod pass;
 mod providers;
 mod published;
+mod read;
 mod sandbox;
 mod seal;
 pub mod shape;

@@ -11,13 +11,12 @@ use std::sync::OnceLock;
 
 use auto_schema::digest::Digest;
 use wasmtime::component::InstancePre;
-use wit_parser::decoding::DecodedWasm;
-use wit_parser::{InterfaceId, Resolve, WorldItem, WorldKey};
 
 use crate::call::State;
 use crate::fault::Error;
 use crate::name::InterfaceName;
 use crate::published;
+use crate::read::{self, Side};
 use crate::shape::Interface;
 
 /// The interface every component may import.
@@ -25,6 +24,9 @@ pub(crate) const LOG: &str = "auto:host/log";
 /// The package of what the host lends.
 pub(crate) const HOST_PACKAGE: &str = "auto:host";
 const DRIVER_PACKAGE: &str = "auto:driver";
+
+/// Interfaces by name.
+type Interfaces = BTreeMap<InterfaceName, Interface>;
 
 /// A component that may be called. Made by [`crate::Engine::load`].
 pub struct Pass {
@@ -40,9 +42,9 @@ pub struct Pass {
     pub size: usize,
     pub(crate) wasm: Vec<u8>,
     /// Imported interfaces that have functions.
-    pub(crate) needs: BTreeMap<InterfaceName, Interface>,
+    pub(crate) needs: Interfaces,
     /// Exported interfaces that have functions.
-    pub(crate) offers: BTreeMap<InterfaceName, Interface>,
+    pub(crate) offers: Interfaces,
     pub(crate) compiled: OnceLock<InstancePre<State>>,
 }
 
@@ -77,21 +79,13 @@ impl Pass {
     pub(crate) fn read(label: &str, wasm: Vec<u8>) -> Result<Pass, Error> {
         let refusal = Refusal { label, digest: Digest::of(&wasm) };
         refusal.container(&wasm)?;
-        let decoded = wit_component::decode(&wasm).map_err(|error| {
-            refusal.error("malformed", None, format!("is damaged: {error:#}; get or build it again"))
-        })?;
-        let DecodedWasm::Component(resolve, world) = decoded else {
-            let message =
-                "is a WIT package, not a component: it has types but no code; give the component built from it";
-            return Err(refusal.error("wit-package", None, message));
-        };
-        let world = &resolve.worlds[world];
-        let imports = refusal.items(&resolve, &world.imports, "imports")?;
-        let exports = refusal.items(&resolve, &world.exports, "exports")?;
-        let names = |items: &BTreeMap<InterfaceName, Interface>| items.keys().map(ToString::to_string).collect();
-        let functions = |items: BTreeMap<InterfaceName, Interface>| {
-            items.into_iter().filter(|(_, interface)| !interface.functions.is_empty()).collect()
-        };
+        let (imports, exports) = read::component(&wasm)
+            .map_err(|error| refusal.error("malformed", None, format!("is damaged: {error}; get or build it again")))?;
+        let imports = refusal.imports(imports)?;
+        let exports = refusal.exports(exports)?;
+        let names = |items: &Interfaces| items.keys().map(ToString::to_string).collect();
+        let functions =
+            |items: Interfaces| items.into_iter().filter(|(_, interface)| !interface.functions.is_empty()).collect();
         let pass = Pass {
             label: label.to_owned(),
             digest: refusal.digest,
@@ -143,45 +137,38 @@ impl Refusal<'_> {
         }
     }
 
-    /// The interfaces of one side of the world.
-    fn items<'r>(
-        &self,
-        resolve: &'r Resolve,
-        items: impl IntoIterator<Item = (&'r WorldKey, &'r WorldItem)>,
-        side: &str,
-    ) -> Result<BTreeMap<InterfaceName, Interface>, Error> {
-        let mut found = BTreeMap::new();
-        let mut wasi = Vec::new();
-        for (key, item) in items {
-            let WorldItem::Interface { id, .. } = item else {
-                // A type or function of no interface: nothing can be linked to one by name.
-                if side == "imports" && matches!(item, WorldItem::Function(_)) {
-                    return Err(self.unknown(&resolve.name_world_key(key)));
-                }
-                continue;
-            };
-            let text = resolve.name_world_key(key);
-            match InterfaceName::parse(&text) {
-                Some(name) if name.package.starts_with("wasi:") => wasi.push(text),
-                Some(name) => {
-                    found.insert(name, self.interface(resolve, *id, &text)?);
-                }
-                None if side == "imports" => return Err(self.unknown(&text)),
-                None => {}
-            }
+    fn imports(&self, side: Side) -> Result<Interfaces, Error> {
+        let wasi: Vec<&String> = side.interfaces.keys().filter(|name| name.starts_with("wasi:")).collect();
+        if let Some(first) = wasi.first() {
+            return Err(self.wasi(first, wasi.len()));
         }
-        match (side, wasi.first()) {
-            ("imports", Some(first)) => Err(self.wasi(first, wasi.len())),
-            _ => Ok(found),
+        // A function of no interface: nothing can be linked to one by name.
+        if let Some(name) = side.others.first() {
+            return Err(self.unknown(name));
         }
+        let mut found = Interfaces::new();
+        for (text, interface) in side.interfaces {
+            let name = InterfaceName::parse(&text).ok_or_else(|| self.unknown(&text))?;
+            found.insert(name, interface.map_err(|item| self.uncrossable(&text, &item))?);
+        }
+        Ok(found)
     }
 
-    fn interface(&self, resolve: &Resolve, id: InterfaceId, text: &str) -> Result<Interface, Error> {
-        Interface::read(resolve, id).map_err(|item| {
-            let message =
-                format!("{text} uses {item}, which cannot cross from one component to another; pass plain data");
-            self.error("unsupported-type", Some(text.to_owned()), message)
-        })
+    fn exports(&self, side: Side) -> Result<Interfaces, Error> {
+        let mut found = Interfaces::new();
+        for (text, interface) in side.interfaces {
+            // What is exported under no interface name cannot be asked for.
+            if let Some(name) = InterfaceName::parse(&text) {
+                found.insert(name, interface.map_err(|item| self.uncrossable(&text, &item))?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn uncrossable(&self, interface: &str, item: &str) -> Error {
+        let message =
+            format!("{interface} uses {item}, which cannot cross from one component to another; pass plain data");
+        self.error("unsupported-type", Some(interface.to_owned()), message)
     }
 
     fn judge(&self, pass: &Pass) -> Result<(), Error> {
@@ -190,7 +177,7 @@ impl Refusal<'_> {
             self.published(name, interface, pass.needs.contains_key(name))?;
         }
         if pass.offers.is_empty() {
-            let message = "exports no interface with functions, so there is nothing to call";
+            let message = "exports no interface with functions, so there is nothing to call (a WIT package has types but no code)";
             return Err(self.error("no-exports", None, message));
         }
         for name in pass.needs.keys() {

@@ -3,12 +3,12 @@
 //! that is not here is none of the host's business and passes through.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use wit_parser::{Resolve, SourceMap};
+use wit_parser::{Function, InterfaceId, Resolve, SourceMap, Type, TypeDefKind};
 
 use crate::name::InterfaceName;
-use crate::shape::Interface;
+use crate::shape::{Interface, Signature, Ty};
 
 include!(concat!(env!("OUT_DIR"), "/wit_files.rs"));
 
@@ -47,12 +47,67 @@ fn read() -> anyhow::Result<BTreeMap<InterfaceName, Interface>> {
     let mut found = BTreeMap::new();
     for (id, _) in resolve.interfaces.iter() {
         let name = resolve.id_of(id).and_then(|name| InterfaceName::parse(&name));
-        let shape = Interface::read(&resolve, id).map_err(anyhow::Error::msg)?;
+        let shape = interface(&resolve, id).map_err(anyhow::Error::msg)?;
         if let Some(name) = name {
             found.insert(name, shape);
         }
     }
     Ok(found)
+}
+
+fn interface(resolve: &Resolve, id: InterfaceId) -> Result<Interface, String> {
+    let functions = resolve.interfaces[id].functions.iter();
+    let functions = functions.map(|(name, function)| Ok((name.clone(), signature(resolve, function)?)));
+    functions.collect::<Result<_, String>>().map(|functions| Interface { functions })
+}
+
+fn signature(resolve: &Resolve, function: &Function) -> Result<Signature, String> {
+    let params = function.params.iter().map(|param| Ok((param.name.clone(), value(resolve, param.ty)?)));
+    let params = params.collect::<Result<_, String>>()?;
+    Ok(Signature { params, result: function.result.map(|ty| value(resolve, ty)).transpose()? })
+}
+
+fn value(resolve: &Resolve, ty: Type) -> Result<Ty, String> {
+    Ok(match ty {
+        Type::Bool => Ty::Bool,
+        Type::S8 => Ty::S8,
+        Type::U8 => Ty::U8,
+        Type::S16 => Ty::S16,
+        Type::U16 => Ty::U16,
+        Type::S32 => Ty::S32,
+        Type::U32 => Ty::U32,
+        Type::S64 => Ty::S64,
+        Type::U64 => Ty::U64,
+        Type::F32 => Ty::F32,
+        Type::F64 => Ty::F64,
+        Type::Char => Ty::Char,
+        Type::String => Ty::String,
+        Type::ErrorContext => return Err("an error-context is published".to_owned()),
+        Type::Id(id) => defined(resolve, &resolve.types[id].kind)?,
+    })
+}
+
+fn defined(resolve: &Resolve, kind: &TypeDefKind) -> Result<Ty, String> {
+    let value = |ty: Type| value(resolve, ty);
+    let optional = |ty: Option<Type>| ty.map(value).transpose();
+    Ok(match kind {
+        TypeDefKind::Type(ty) => value(*ty)?,
+        TypeDefKind::List(ty) => Ty::List(Arc::new(value(*ty)?)),
+        TypeDefKind::Option(ty) => Ty::Option(Arc::new(value(*ty)?)),
+        TypeDefKind::Result(result) => Ty::Result(Arc::new((optional(result.ok)?, optional(result.err)?))),
+        TypeDefKind::Record(record) => {
+            let fields = record.fields.iter().map(|field| Ok((field.name.clone(), value(field.ty)?)));
+            Ty::Record(fields.collect::<Result<_, String>>()?)
+        }
+        TypeDefKind::Tuple(tuple) => Ty::Tuple(tuple.types.iter().map(|ty| value(*ty)).collect::<Result<_, String>>()?),
+        TypeDefKind::Variant(variant) => {
+            let cases = variant.cases.iter().map(|case| Ok((case.name.clone(), optional(case.ty)?)));
+            Ty::Variant(cases.collect::<Result<_, String>>()?)
+        }
+        TypeDefKind::Enum(names) => Ty::Enum(names.cases.iter().map(|case| case.name.clone()).collect()),
+        TypeDefKind::Flags(flags) => Ty::Flags(flags.flags.iter().map(|flag| flag.name.clone()).collect()),
+        other => return Err(format!("a {} is published", other.as_str())),
+    })
 }
 
 #[cfg(test)]

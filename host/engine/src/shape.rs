@@ -1,13 +1,11 @@
-//! What functions look like: the signatures of a component's imports and exports, read
-//! from its bytes before anything is compiled, and where two signatures part.
+//! What functions look like: the signatures of imported and exported interfaces, and where
+//! two signatures part. [`crate::read`] finds them in a component's bytes.
 //!
 //! Types are compared by structure, as the component model does; names of types do not
 //! count, names of fields and cases do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use wit_parser::{Function, InterfaceId, Resolve, Type, TypeDefKind};
 
 /// A type of the component model, without resources, streams and futures: those cannot
 /// be copied, so they do not cross from one instance to another.
@@ -54,21 +52,6 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Reads an interface; the error names the item that cannot cross.
-    pub(crate) fn read(resolve: &Resolve, id: InterfaceId) -> Result<Interface, String> {
-        let interface = &resolve.interfaces[id];
-        for (name, ty) in &interface.types {
-            if matches!(resolve.types[*ty].kind, TypeDefKind::Resource) {
-                return Err(format!("the resource `{name}`"));
-            }
-        }
-        let functions = interface.functions.iter();
-        functions
-            .map(|(name, function)| Ok((name.clone(), Signature::read(resolve, function)?)))
-            .collect::<Result<_, String>>()
-            .map(|functions| Interface { functions })
-    }
-
     /// The first place where what is wanted and what is had part: a function that is
     /// missing or looks different. More functions than wanted are no difference.
     pub fn difference(wanted: &Interface, had: &Interface) -> Option<String> {
@@ -80,18 +63,6 @@ impl Interface {
 }
 
 impl Signature {
-    fn read(resolve: &Resolve, function: &Function) -> Result<Signature, String> {
-        let at = |what: String| format!("{what} in function `{}`", function.name);
-        if function.kind.resource().is_some() || function.kind.is_async() {
-            return Err(format!("the function `{}` (a method or async)", function.name));
-        }
-        let param = |param: &wit_parser::Param| Ok((param.name.clone(), Ty::read(resolve, param.ty).map_err(at)?));
-        Ok(Signature {
-            params: function.params.iter().map(param).collect::<Result<_, String>>()?,
-            result: function.result.map(|ty| Ty::read(resolve, ty)).transpose().map_err(at)?,
-        })
-    }
-
     fn difference(wanted: &Signature, had: &Signature) -> Option<String> {
         if wanted.params.len() != had.params.len() {
             return Some(format!("expected {} parameters, found {}", wanted.params.len(), had.params.len()));
@@ -110,53 +81,6 @@ impl Signature {
 }
 
 impl Ty {
-    fn read(resolve: &Resolve, ty: Type) -> Result<Ty, String> {
-        Ok(match ty {
-            Type::Bool => Ty::Bool,
-            Type::S8 => Ty::S8,
-            Type::U8 => Ty::U8,
-            Type::S16 => Ty::S16,
-            Type::U16 => Ty::U16,
-            Type::S32 => Ty::S32,
-            Type::U32 => Ty::U32,
-            Type::S64 => Ty::S64,
-            Type::U64 => Ty::U64,
-            Type::F32 => Ty::F32,
-            Type::F64 => Ty::F64,
-            Type::Char => Ty::Char,
-            Type::String => Ty::String,
-            Type::ErrorContext => return Err("an error-context".to_owned()),
-            Type::Id(id) => Ty::read_definition(resolve, &resolve.types[id].kind)?,
-        })
-    }
-
-    fn read_definition(resolve: &Resolve, kind: &TypeDefKind) -> Result<Ty, String> {
-        let read = |ty: Type| Ty::read(resolve, ty);
-        let read_optional = |ty: Option<Type>| ty.map(read).transpose();
-        Ok(match kind {
-            TypeDefKind::Type(ty) => read(*ty)?,
-            TypeDefKind::List(ty) => Ty::List(Arc::new(read(*ty)?)),
-            TypeDefKind::Option(ty) => Ty::Option(Arc::new(read(*ty)?)),
-            TypeDefKind::Result(result) => {
-                Ty::Result(Arc::new((read_optional(result.ok)?, read_optional(result.err)?)))
-            }
-            TypeDefKind::Record(record) => {
-                let fields = record.fields.iter().map(|field| Ok((field.name.clone(), read(field.ty)?)));
-                Ty::Record(fields.collect::<Result<_, String>>()?)
-            }
-            TypeDefKind::Tuple(tuple) => {
-                Ty::Tuple(tuple.types.iter().map(|ty| read(*ty)).collect::<Result<_, String>>()?)
-            }
-            TypeDefKind::Variant(variant) => {
-                let cases = variant.cases.iter().map(|case| Ok((case.name.clone(), read_optional(case.ty)?)));
-                Ty::Variant(cases.collect::<Result<_, String>>()?)
-            }
-            TypeDefKind::Enum(names) => Ty::Enum(names.cases.iter().map(|case| case.name.clone()).collect()),
-            TypeDefKind::Flags(flags) => Ty::Flags(flags.flags.iter().map(|flag| flag.name.clone()).collect()),
-            other => return Err(format!("a {}", other.as_str())),
-        })
-    }
-
     /// What it is, in a word, for messages.
     pub fn kind(&self) -> &'static str {
         match self {

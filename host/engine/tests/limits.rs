@@ -38,14 +38,14 @@ fn time_runs_out() {
 #[test]
 fn memory_runs_out_while_growing_and_while_starting() {
     let grow = "(drop (call $alloc (i32.const 1) (i32.const 50000000))) (i32.const 0)";
-    let limits = Limits { memory: Some(1 << 20), ..Limits::default() };
+    let limits = Limits { memory: Some(2 << 20), ..Limits::default() };
     let grown = fault(limits.clone(), adder("1.0.0", grow));
     assert_eq!(grown.class, FaultClass::OutOfMemory);
-    assert!(grown.message.contains("1048576") && grown.message.contains("--memory"), "{grown}");
+    assert!(grown.message.contains("2097152") && grown.message.contains("--memory"), "{grown}");
 
     let started = fault(Limits { memory: Some(1000), ..Limits::default() }, adder("1.0.0", SUM));
     assert_eq!(started.class, FaultClass::OutOfMemory);
-    assert!(started.message.contains("65536"), "{started}");
+    assert!(started.message.contains("1048576"), "{started}");
 }
 
 #[test]
