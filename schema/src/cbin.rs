@@ -36,6 +36,8 @@ pub const DIGEST_SECTION: &str = "auto:digest";
 pub const COMPONENT_TYPE_SECTION: &str = "component-type:cbin";
 
 /// Its bytes for `auto:cbin/cbin@0.1.0`; made from `wit/cbin` by `cargo xtask codegen`.
+/// They name no producer, so lifting adds nothing to the module and it still reads as a
+/// [`Cbin`] inside the component.
 pub const COMPONENT_TYPE: &[u8] = include_bytes!("generated/cbin-0.1.0.component-type");
 
 /// Every custom section of that prefix claims to be a component type.

@@ -164,14 +164,13 @@ impl Manifest {
     /// Codes besides those of [`Manifest::validate`]: `wrong-kind`, `malformed`,
     /// `not-canonical`. Uses memory in proportion to the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Manifest, Vec<Violation>> {
-        let root =
-            flat::root::<fb::Manifest>(bytes, fb::MANIFEST_IDENTIFIER, "a manifest")?;
+        let root = flat::root::<fb::Manifest>(bytes, fb::MANIFEST_IDENTIFIER, "a manifest")?;
         if root.format() != FORMAT {
             let message = format!("manifest format {}, this program reads {FORMAT}", root.format());
             return Err(Violations::one("version", message));
         }
         let mut wrong = Violations::default();
-        let manifest = decode(root, &mut wrong);
+        let manifest = decode(root, &mut wrong).canonical();
         wrong.into_result()?;
         manifest.validate()?;
         if encode(&manifest) == bytes { Ok(manifest) } else { Err(flat::not_canonical("the manifest")) }
@@ -293,5 +292,50 @@ fn decode(manifest: fb::Manifest<'_>, wrong: &mut Violations) -> Manifest {
         trusted_gate: manifest.trusted_gate().map(digest),
         reusable: manifest.reusable(),
         notes: manifest.notes().iter().map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_order_must_be_in_canonical_order() {
+        let digest = Digest::of(b"");
+        let pass = |interface: &str| PassRef { interface: interface.to_owned(), digest };
+        let manifest = Manifest {
+            format: FORMAT,
+            task: "t".to_owned(),
+            scope: "task".to_owned(),
+            input: Type::Json,
+            output: Type::Json,
+            capabilities: vec!["fs".to_owned(), "net".to_owned()],
+            guarded: false,
+            contract: digest,
+            evidence: digest,
+            eval_run: digest,
+            code: digest,
+            observations: 0,
+            agreement: None,
+            coverage: None,
+            out_of_fold: None,
+            out_of_fold_rows: 0,
+            steps: None,
+            module_bytes: 0,
+            passes: vec![pass("a"), pass("b")],
+            trusted_gate: None,
+            reusable: false,
+            notes: vec![],
+        };
+        assert_eq!(Manifest::from_bytes(&encode(&manifest)).as_ref(), Ok(&manifest));
+        let reorders: [fn(&mut Manifest); 2] =
+            [|manifest| manifest.capabilities.swap(0, 1), |manifest| manifest.passes.swap(0, 1)];
+        for reorder in reorders {
+            let mut other = manifest.clone();
+            reorder(&mut other);
+            let wrong = Manifest::from_bytes(&encode(&other)).expect_err("it was accepted");
+            assert_eq!(wrong[0].code, "not-canonical");
+            assert_eq!(other.to_bytes(), manifest.to_bytes());
+        }
     }
 }

@@ -148,6 +148,11 @@ fn sealing_is_a_function_of_its_arguments() {
 }
 
 #[test]
+fn the_component_type_names_no_producer() {
+    assert!(!COMPONENT_TYPE.windows(9).any(|bytes| bytes == b"producers"));
+}
+
+#[test]
 fn lifting_may_strip_the_component_type() {
     let file = sealed(&module(), Some(&common::small_graph()));
     let at = sections(&file)

@@ -78,10 +78,9 @@ proptest! {
     fn inference_only_widens(values in vec(common::value(), 1..5), more in common::value(), probe in common::value()) {
         // But for what was never seen, which is json until it is.
         let narrow = Type::infer(values.iter());
-        prop_assume!(!narrow.to_string().contains("json"));
-        if narrow.accepts(&probe).is_ok() {
+        if narrow.accepts(&probe).is_ok() && !narrow.to_string().contains("json") {
             let wide = Type::infer(values.iter().chain([&more]));
-            prop_assert_eq!(wide.accepts(&probe), Ok(()));
+            prop_assert_eq!(wide.accepts(&probe), Ok(()), "{} became {}", &narrow, &wide);
         }
     }
 }

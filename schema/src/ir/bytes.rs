@@ -34,7 +34,7 @@ impl Graph {
             return Err(Violations::one("version", message));
         }
         let mut wrong = Violations::default();
-        let graph = decode(root, &mut wrong);
+        let graph = decode(root, &mut wrong).canonical();
         wrong.into_result()?;
         graph.check()?;
         if encode(&graph) == bytes { Ok(graph) } else { Err(flat::not_canonical("the graph")) }
@@ -405,6 +405,56 @@ mod tests {
         builder.finish(root, Some(odd.identifier));
         let wrong = Graph::from_bytes(builder.finished_data()).expect_err("it was accepted");
         wrong.iter().map(|wrong| wrong.code).collect()
+    }
+
+    #[test]
+    fn what_has_no_order_must_be_in_canonical_order() {
+        let node = |id, body, inputs: &[&str], outputs: &[&str]| {
+            let ports = |names: &[&str]| names.iter().map(|name| Port::new(*name, Type::Int)).collect();
+            Node {
+                id,
+                name: String::new(),
+                inputs: ports(inputs),
+                outputs: ports(outputs),
+                effects: Effects::default(),
+                uncertainty: Uncertainty::Deterministic,
+                bounds: Bounds::default(),
+                body,
+            }
+        };
+        let edge = |from, to, port| Edge { from: End { node: from, port: 0 }, to: End { node: to, port } };
+        let mut module = node(1, Body::Module { digest: Digest::of(b"") }, &["a"], &["b"]);
+        module.effects.capabilities = vec![Capability::Net, Capability::Fs];
+        module.effects.memory = vec![MemoryEffect::Read, MemoryEffect::Append];
+        let sum = Body::Expression { source: "add($.a, $.b)".to_owned() };
+        let region = |name: &str| Region { name: name.to_owned(), nodes: vec![0, 1] };
+        let graph = Graph {
+            name: String::new(),
+            nodes: vec![
+                node(0, Body::Input, &[], &["a"]),
+                module,
+                node(2, sum, &["a", "b"], &["c"]),
+                node(3, Body::Output, &["a"], &[]),
+            ],
+            edges: vec![edge(0, 1, 0), edge(0, 2, 0), edge(1, 2, 1), edge(2, 3, 0)],
+            regions: vec![region("a"), region("b")],
+        };
+        assert_eq!(Graph::from_bytes(&encode(&graph)).as_ref(), Ok(&graph));
+        let reorders: [fn(&mut Graph); 6] = [
+            |graph| graph.nodes.swap(0, 1),
+            |graph| graph.edges.swap(1, 2),
+            |graph| graph.regions.swap(0, 1),
+            |graph| graph.regions[0].nodes.swap(0, 1),
+            |graph| graph.nodes[1].effects.capabilities.swap(0, 1),
+            |graph| graph.nodes[1].effects.memory.swap(0, 1),
+        ];
+        for (index, reorder) in reorders.iter().enumerate() {
+            let mut other = graph.clone();
+            reorder(&mut other);
+            let wrong = Graph::from_bytes(&encode(&other)).expect_err("it was accepted");
+            assert_eq!(wrong[0].code, "not-canonical", "{index}");
+            assert_eq!(other.to_bytes(), graph.to_bytes(), "{index}");
+        }
     }
 
     #[test]
