@@ -55,9 +55,8 @@ mod tests {
     fn the_id_is_that_of_the_canonical_text() {
         let text = |text: &str| Value::from(text).canonical();
         let one = Observation { input: text("a"), outputs: vec![(text("b"), 2), (text("c"), 1)], errors: 0 };
-        let value = Value::parse(
-            r#"[{"input":"a","errors":0,"outputs":[{"output":"b","count":2},{"output":"c","count":1}]}]"#,
-        );
+        let value =
+            Value::parse(r#"[{"input":"a","errors":0,"outputs":[{"output":"b","count":2},{"output":"c","count":1}]}]"#);
         let canonical = value.map(|value| value.canonical().into_string()).unwrap_or_default();
         assert_eq!(evidence_id(&[one]), Digest::of(canonical.as_bytes()));
         assert_eq!(evidence_id(&[]), Digest::of(b"[]"));
