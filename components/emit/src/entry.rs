@@ -2,7 +2,7 @@
 //! canonical ABI, and the allocator.
 
 use auto_schema::ir::PPM;
-use auto_schema::types::Type;
+use auto_schema::types::{Field, Type};
 use wasm_encoder::{Instruction, ValType};
 
 use crate::code::{Body, Callee, Local, Unit};
@@ -45,13 +45,15 @@ struct Parts {
 }
 
 fn step_function(step: &Step, unit: &mut Unit) -> Callee {
-    match &step.input {
-        StepInput::One(_, ty) => expression::compile(&step.expression, ty, unit),
-        StepInput::Record(fields) => {
-            let ty = Type::Record(fields.iter().map(|(field, _)| field.clone()).collect());
-            expression::compile(&step.expression, &ty, unit)
-        }
-    }
+    // Only the input was checked; what a step gives may be anything.
+    let checked = |source: &Source, ty: &Type| if *source == Source::Input { ty.clone() } else { Type::Json };
+    let ty = match &step.input {
+        StepInput::One(source, ty) => checked(source, ty),
+        StepInput::Record(fields) => Type::Record(
+            fields.iter().map(|(field, source)| Field::new(&field.name, checked(source, &field.ty))).collect(),
+        ),
+    };
+    expression::compile(&step.expression, &ty, unit)
 }
 
 fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) -> Callee {

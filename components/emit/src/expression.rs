@@ -13,6 +13,7 @@ use auto_lang::{Each, Expr, Op, eval};
 use auto_schema::types::Type;
 use wasm_encoder::{Instruction, ValType};
 
+use crate::access::{position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
 use crate::constants::{
     BOOL, Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, NUMBER, POINTER, RECORD, TEXT,
@@ -21,7 +22,7 @@ use crate::constants::{
 /// Values made now are kept if their text is no longer than this.
 const FOLDED: usize = 4096;
 
-/// Adds a function from the handle of `$`, of type `input`, to that of the value.
+/// Adds a function from the handle of `$`, whose type was checked, to that of the value.
 pub(crate) fn compile(expression: &Expr, input: &Type, unit: &mut Unit) -> Callee {
     let mut repeats = BTreeMap::new();
     count(expression, false, &mut repeats);
@@ -152,11 +153,9 @@ impl<'a> Compiler<'a> {
             },
             Expr::Literal(value) => self.constant(value),
             Expr::Field(of, name) => {
-                let hint = field_position(self.type_of(of), name);
+                let ty = self.type_of(of);
                 self.value(of);
-                self.body.bytes(self.constants, name.as_bytes());
-                self.body.constant(hint);
-                self.body.runtime("rt_field");
+                self.body.field(self.constants, ty, name);
             }
             Expr::List(items) => {
                 let items: Vec<&Expr> = items.iter().collect();
@@ -172,16 +171,17 @@ impl<'a> Compiler<'a> {
         self.scope.iter().rev().find(|bound| bound.name == name)
     }
 
-    /// The type of a place in the input, where it is one.
+    /// The type of a place in the input that every input has.
     fn type_of(&self, expression: &Expr) -> Option<&'a Type> {
         match expression {
             Expr::Input => Some(self.input),
             Expr::Variable(name) => self.bound(name)?.ty,
-            Expr::Field(of, name) => match present(self.type_of(of)?) {
-                Type::Record(fields) => fields.iter().find(|field| field.name == *name).map(|field| &field.ty),
-                Type::Map(item) => Some(item),
-                _ => None,
-            },
+            Expr::Field(of, name) => {
+                let ty = self.type_of(of)?;
+                // Not of a field that may be absent: the type is that of a value that is there.
+                position(ty, name)?;
+                within(ty, Some(name))
+            }
             _ => None,
         }
     }
@@ -330,10 +330,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn each(&mut self, each: Each, list: &'a Expr, variable: &'a str, body: &'a Expr) {
-        let item_type = match self.type_of(list).map(present) {
-            Some(Type::List(item)) => Some(&**item),
-            _ => None,
-        };
+        let item_type = self.type_of(list).and_then(|ty| within(ty, None));
         self.partial(|this, undefined| {
             let list = this.defined(list, undefined);
             let [item, end, array, place] = [(); 4].map(|()| this.body.local());
@@ -398,22 +395,6 @@ impl<'a> Compiler<'a> {
             this.body.op(Instruction::I32DivU);
             this.body.runtime("rt_list");
         });
-    }
-}
-
-/// The type without the possibility of null.
-fn present(ty: &Type) -> &Type {
-    match ty {
-        Type::Optional(item) => present(item),
-        other => other,
-    }
-}
-
-/// Where a record of that type most likely has a field.
-pub(crate) fn field_position(ty: Option<&Type>, name: &str) -> u32 {
-    match ty.map(present) {
-        Some(Type::Record(fields)) => fields.iter().position(|field| field.name == name).unwrap_or(0) as u32,
-        _ => 0,
     }
 }
 

@@ -10,9 +10,9 @@ use auto_schema::ir::{Check, Guard, PPM, Step, parse_path};
 use auto_schema::types::Type;
 use wasm_encoder::{Instruction, ValType};
 
+use crate::access::within;
 use crate::code::{Body, Callee, Local, Unit};
 use crate::constants::{KIND, LENGTH, LIST, NODE, POINTER};
-use crate::expression::field_position;
 use crate::types::Checks;
 
 const INPUT: Local = Local(0);
@@ -22,8 +22,12 @@ pub(crate) fn compile(guard: &Guard, input: &Type, checks: &mut Checks, unit: &m
     let mut writer = Writer { body: Body::new(&[ValType::I32], ValType::I64), unit, best: Local(0), reason: Local(0) };
     writer.best = writer.body.local();
     writer.reason = writer.body.local();
-    for (index, check) in guard.checks.iter().enumerate() {
-        writer.check(check, index == 0, input, checks);
+    // Where every check scores 0, the first speaks.
+    let first = writer.unit.constants.value(&guard.checks.first().map_or("", Check::kind).into());
+    writer.body.address(first);
+    writer.body.set(writer.reason);
+    for check in &guard.checks {
+        writer.check(check, input, checks);
     }
     let Writer { mut body, unit, best, reason } = writer;
     body.get(reason);
@@ -45,12 +49,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn check(&mut self, check: &Check, first: bool, input: &Type, checks: &mut Checks) {
+    fn check(&mut self, check: &Check, input: &Type, checks: &mut Checks) {
         let reason = self.unit.constants.value(&Value::from(check.kind()));
-        if first {
-            self.body.address(reason);
-            self.body.set(self.reason);
-        }
         let score = self.body.local();
         match check {
             // What the contract's type accepts was found out already.
@@ -136,17 +136,16 @@ impl Writer<'_> {
             }
             [Step::Field(name), rest @ ..] => {
                 let member = self.body.local();
-                let hint = field_position(ty, name);
                 self.body.get(value);
-                self.body.bytes(&mut self.unit.constants, name.as_bytes());
-                self.body.constant(hint);
-                self.body.runtime("rt_field");
+                self.body.field(&mut self.unit.constants, ty, name);
                 self.body.tee(member);
                 self.body.when();
-                self.walk(rest, within(ty, Some(name)), member, score, measure);
+                self.walk(rest, ty.and_then(|ty| within(ty, Some(name))), member, score, measure);
                 self.body.end();
             }
-            [Step::Each, rest @ ..] => self.each(rest, within(ty, None), value, score, measure),
+            [Step::Each, rest @ ..] => {
+                self.each(rest, ty.and_then(|ty| within(ty, None)), value, score, measure);
+            }
         }
     }
 
@@ -184,15 +183,5 @@ impl Writer<'_> {
         self.body.branch(next);
         self.body.end();
         self.body.end();
-    }
-}
-
-/// The type of a member or of the items, where it is known.
-fn within<'t>(ty: Option<&'t Type>, name: Option<&str>) -> Option<&'t Type> {
-    match (ty?, name) {
-        (Type::Optional(item), name) => within(Some(item), name),
-        (Type::List(item), None) | (Type::Map(item), Some(_)) => Some(item),
-        (Type::Record(fields), Some(name)) => fields.iter().find(|field| field.name == name).map(|field| &field.ty),
-        _ => None,
     }
 }

@@ -6,6 +6,7 @@
 //! [`expression`], [`types`], [`guard`]), code to module ([`link`]), module to bytes
 //! ([`module`], [`meter`]). Nothing here looks at the evidence or decides anything.
 
+mod access;
 mod code;
 mod constants;
 mod entry;

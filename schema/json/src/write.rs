@@ -19,25 +19,27 @@ pub fn compare_keys(a: &[u8], b: &[u8]) -> Ordering {
 /// Writes `text` (UTF-8) as a JSON string: RFC 8785's escapes and no others.
 pub fn string(text: &[u8], out: &mut impl FnMut(u8)) {
     out(b'"');
-    for &byte in text {
-        match byte {
-            b'"' | b'\\' => {
-                out(b'\\');
-                out(byte);
-            }
-            0x20.. => out(byte),
-            8 => [b'\\', b'b'].into_iter().for_each(&mut *out),
-            9 => [b'\\', b't'].into_iter().for_each(&mut *out),
-            10 => [b'\\', b'n'].into_iter().for_each(&mut *out),
-            12 => [b'\\', b'f'].into_iter().for_each(&mut *out),
-            13 => [b'\\', b'r'].into_iter().for_each(&mut *out),
-            _ => {
-                let hex = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-                [b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)].into_iter().for_each(&mut *out);
-            }
-        }
-    }
+    text.iter().for_each(|&byte| string_byte(byte, out));
     out(b'"');
+}
+
+/// Writes a byte that is part of a string, with an escape where it needs one.
+pub fn string_byte(byte: u8, out: &mut impl FnMut(u8)) {
+    let letter = match byte {
+        b'"' | b'\\' => byte,
+        0x20.. => return out(byte),
+        8 => b'b',
+        9 => b't',
+        10 => b'n',
+        12 => b'f',
+        13 => b'r',
+        _ => {
+            let hex = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+            return [b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)].into_iter().for_each(out);
+        }
+    };
+    out(b'\\');
+    out(letter);
 }
 
 /// Writes a value in canonical form.

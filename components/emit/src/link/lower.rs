@@ -17,8 +17,10 @@ pub(super) enum Helper {
 
 const TO: u32 = 0;
 const FROM: u32 = 1;
+/// What [`fill`] takes in the place of [`FROM`].
+const BYTE: u32 = 1;
 const LENGTH: u32 = 2;
-/// A byte eight times over.
+/// The byte of [`fill`] eight times over.
 const WORD: u32 = 3;
 
 impl Helper {
@@ -27,57 +29,80 @@ impl Helper {
     }
 
     pub(super) fn body(self) -> Vec<u8> {
-        use Instruction as I;
-        let mut code = match self {
-            Helper::Copy => Function::new([]),
-            Helper::Fill => Function::new([(1, ValType::I64)]),
+        let (mut code, parts) = match self {
+            Helper::Copy => (Function::new([(3, ValType::I32), (1, ValType::I64)]), copy()),
+            Helper::Fill => (Function::new([(1, ValType::I64)]), fill()),
         };
-        let write = |code: &mut Function, instructions: &[I<'_>]| {
-            instructions.iter().for_each(|instruction| {
-                code.instruction(instruction);
-            });
-        };
-        match self {
-            Helper::Copy => {
-                // Downwards where the target begins inside the source.
-                write(
-                    &mut code,
-                    &[
-                        I::LocalGet(TO),
-                        I::LocalGet(FROM),
-                        I::I32Sub,
-                        I::LocalGet(LENGTH),
-                        I::I32LtU,
-                        I::If(BlockType::Empty),
-                    ],
-                );
-                write(&mut code, &down(8, &[I::I64Load(at(0)), I::I64Store(at(0))]));
-                write(&mut code, &down(1, &[I::I32Load8U(at(0)), I::I32Store8(at(0))]));
-                write(&mut code, &[I::Return, I::End]);
-                let from = |load, store| [I::LocalGet(TO), I::LocalGet(FROM), load, store];
-                write(&mut code, &up(8, &from(I::I64Load(at(0)), I::I64Store(at(0))), true));
-                write(&mut code, &up(1, &from(I::I32Load8U(at(0)), I::I32Store8(at(0))), true));
-            }
-            Helper::Fill => {
-                write(
-                    &mut code,
-                    &[
-                        I::LocalGet(FROM),
-                        I::I64ExtendI32U,
-                        I::I64Const(0xFF),
-                        I::I64And,
-                        I::I64Const(0x0101_0101_0101_0101),
-                        I::I64Mul,
-                        I::LocalSet(WORD),
-                    ],
-                );
-                write(&mut code, &up(8, &[I::LocalGet(TO), I::LocalGet(WORD), I::I64Store(at(0))], false));
-                write(&mut code, &up(1, &[I::LocalGet(TO), I::LocalGet(FROM), I::I32Store8(at(0))], false));
-            }
+        for instruction in parts.iter().flatten() {
+            code.instruction(instruction);
         }
-        code.instruction(&I::End);
+        code.instruction(&Instruction::End);
         code.into_raw_body()
     }
+}
+
+/// Few bytes are all read before any is written; more go in words, the last of them read
+/// first, so that no byte is left over. Downwards where the target begins in the source.
+fn copy() -> Vec<Vec<Instruction<'static>>> {
+    use Instruction as I;
+    let [first, middle, last] = [3, 4, 5];
+    let tail = 6;
+    let less_than = |bytes| vec![I::LocalGet(LENGTH), I::I32Const(bytes), I::I32LtU, I::If(BlockType::Empty)];
+    let behind = |start, back| [I::LocalGet(start), I::LocalGet(LENGTH), I::I32Add, I::I32Const(back), I::I32Sub];
+    let mut parts = vec![less_than(8), less_than(4), vec![I::LocalGet(LENGTH), I::I32Eqz, I::If(BlockType::Empty)]];
+    parts.push(vec![I::Return, I::End]);
+    // One to three bytes: the first, the middle one, the last.
+    let half = [I::LocalGet(LENGTH), I::I32Const(1), I::I32ShrU, I::I32Add];
+    let byte = |local| [I::I32Load8U(at(0)), I::LocalSet(local)];
+    parts.push([[I::LocalGet(FROM)].as_slice(), &byte(first)].concat());
+    parts.push([[I::LocalGet(FROM)].as_slice(), &half, &byte(middle)].concat());
+    parts.push([behind(FROM, 1).as_slice(), &byte(last)].concat());
+    parts.push(vec![I::LocalGet(TO), I::LocalGet(first), I::I32Store8(at(0))]);
+    parts.push([[I::LocalGet(TO)].as_slice(), &half, &[I::LocalGet(middle), I::I32Store8(at(0))]].concat());
+    parts.push([behind(TO, 1).as_slice(), &[I::LocalGet(last), I::I32Store8(at(0))]].concat());
+    parts.push(vec![I::Return, I::End]);
+    // Four to seven: the first four and the last four.
+    let four = |local| [I::I32Load(at(0)), I::LocalSet(local)];
+    parts.push([[I::LocalGet(FROM)].as_slice(), &four(first)].concat());
+    parts.push([behind(FROM, 4).as_slice(), &four(last)].concat());
+    parts.push(vec![I::LocalGet(TO), I::LocalGet(first), I::I32Store(at(0))]);
+    parts.push([behind(TO, 4).as_slice(), &[I::LocalGet(last), I::I32Store(at(0))]].concat());
+    parts.push(vec![I::Return, I::End]);
+
+    parts.push(vec![
+        I::LocalGet(TO),
+        I::LocalGet(FROM),
+        I::I32Sub,
+        I::LocalGet(LENGTH),
+        I::I32LtU,
+        I::If(BlockType::Empty),
+    ]);
+    parts.push(down(8, [I::I64Load(at(0)), I::I64Store(at(0))]));
+    parts.push(down(1, [I::I32Load8U(at(0)), I::I32Store8(at(0))]));
+    parts.push(vec![I::Return, I::End]);
+
+    parts.push([behind(FROM, 8).as_slice(), &[I::I64Load(at(0)), I::LocalSet(tail)]].concat());
+    parts.push([behind(TO, 8).as_slice(), &[I::LocalSet(last)]].concat());
+    parts.push(up(8, &[I::LocalGet(TO), I::LocalGet(FROM), I::I64Load(at(0)), I::I64Store(at(0))], true));
+    parts.push(vec![I::LocalGet(last), I::LocalGet(tail), I::I64Store(at(0))]);
+    parts
+}
+
+fn fill() -> Vec<Vec<Instruction<'static>>> {
+    use Instruction as I;
+    vec![
+        vec![
+            I::LocalGet(BYTE),
+            I::I64ExtendI32U,
+            I::I64Const(0xFF),
+            I::I64And,
+            I::I64Const(0x0101_0101_0101_0101),
+            I::I64Mul,
+            I::LocalSet(WORD),
+        ],
+        up(8, &[I::LocalGet(TO), I::LocalGet(WORD), I::I64Store(at(0))], false),
+        up(1, &[I::LocalGet(TO), I::LocalGet(BYTE), I::I32Store8(at(0))], false),
+    ]
 }
 
 fn at(offset: u64) -> MemArg {
@@ -106,9 +131,8 @@ fn up(width: i32, step: &[Instruction<'static>], with_from: bool) -> Vec<Instruc
 }
 
 /// While `width` bytes are left: copies the last so many.
-fn down(width: i32, load_store: &[Instruction<'static>; 2]) -> Vec<Instruction<'static>> {
+fn down(width: i32, [load, store]: [Instruction<'static>; 2]) -> Vec<Instruction<'static>> {
     use Instruction as I;
-    let [load, store] = load_store.clone();
     vec![
         I::Block(BlockType::Empty),
         I::Loop(BlockType::Empty),

@@ -170,6 +170,7 @@ impl Bytes {
     }
 
     /// Appends bytes.
+    #[inline(never)]
     pub(super) fn extend(&mut self, bytes: &[u8]) {
         if self.room(bytes.len()) {
             // SAFETY: there is room, and no slice reaches beyond `start`.
@@ -178,7 +179,7 @@ impl Bytes {
         }
     }
 
-    /// Appends eight bytes at once.
+    /// Appends eight bytes.
     #[inline]
     pub(super) fn push_word(&mut self, word: u64) {
         if self.room(8) {
@@ -186,6 +187,12 @@ impl Bytes {
             unsafe { (self.at as *mut u64).write_unaligned(word) };
             self.at += 8;
         }
+    }
+
+    /// [`Bytes::push`] where few bytes are written in many places.
+    #[inline(never)]
+    pub(super) fn push_one(&mut self, byte: u8) {
+        self.push(byte);
     }
 
     /// Allocates what was written; `None` where that was too long.

@@ -1,6 +1,6 @@
 //! What generated guards and type checks ask about a value.
 
-use super::node::{Handle, LIST, TEXT, get, items, number, text};
+use super::node::{Handle, LIST, NUMBER, TEXT, get, items, text};
 use super::numbers::compare;
 use crate::kernels::novelty::{MOST, character_classes, sketch_score};
 use crate::kernels::text::chars;
@@ -42,7 +42,7 @@ unsafe extern "C" fn rt_sketch(a: Handle, bits: u32, table: *const u8) -> u32 {
 /// Whether it is a number written as an integer.
 #[unsafe(no_mangle)]
 extern "C" fn rt_is_integer(a: Handle) -> bool {
-    get(a).is_some_and(|node| number(a).is_some() && node.is_integer())
+    get(a).is_some_and(|node| node.kind == NUMBER && node.is_integer())
 }
 
 /// Whether it is a text that the list has.

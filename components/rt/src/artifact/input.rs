@@ -100,12 +100,16 @@ impl Nodes {
 }
 
 /// The bytes a raw string stands for.
+#[inline]
 fn resolved(raw: &[u8], escaped: bool) -> Node {
-    if !escaped {
-        return Node::of_text(raw);
-    }
+    if escaped { unescaped(raw) } else { Node::of_text(raw) }
+}
+
+#[cold]
+#[inline(never)]
+fn unescaped(raw: &[u8]) -> Node {
     let mut bytes = Bytes::unbounded();
-    unescape(raw, &mut |byte| bytes.push(byte));
+    unescape(raw, &mut |byte| bytes.push_one(byte));
     Node::of_text(bytes.finish().unwrap_or_default())
 }
 

@@ -14,6 +14,7 @@ mod arena;
 mod guard;
 mod input;
 mod lists;
+mod memory;
 mod node;
 mod numbers;
 mod outcome;

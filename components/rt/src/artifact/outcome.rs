@@ -183,7 +183,7 @@ unsafe extern "C" fn rt_bad_type(failure: *const Failure) -> *const u32 {
     }
     let mut path = failure.path;
     while let Some(segment) = path {
-        message.push(b'/');
+        message.push_one(b'/');
         match segment.step {
             Step::Index(index) => output::small(i64::from(index), &mut message),
             Step::Key(key) => pointer_segment(key, &mut message),
@@ -206,7 +206,7 @@ fn pointer_segment(key: &[u8], out: &mut Bytes) {
         match byte {
             b'~' => out.extend(b"~0"),
             b'/' => out.extend(b"~1"),
-            byte => out.push(byte),
+            byte => out.push_one(byte),
         }
     }
 }

@@ -42,6 +42,7 @@ pub(super) fn value(node: &Node, out: &mut Bytes) {
 }
 
 /// Writes the canonical text of a number.
+#[inline(never)]
 pub(super) fn number(node: &Node, out: &mut Bytes) {
     if let Some(lexeme) = node.as_lexeme()
         && (short_integer(lexeme).is_some() && lexeme != b"-0")
@@ -49,12 +50,20 @@ pub(super) fn number(node: &Node, out: &mut Bytes) {
         out.extend(lexeme);
     } else if let Some(value) = node.as_small() {
         small(value, out);
-    } else if let Some(number) = node.as_number() {
-        number.write(&mut |byte| out.push(byte));
+    } else {
+        exact(node, out);
+    }
+}
+
+#[inline(never)]
+fn exact(node: &Node, out: &mut Bytes) {
+    if let Some(number) = node.as_number() {
+        number.write(&mut |byte| out.push_one(byte));
     }
 }
 
 /// Writes an integer.
+#[inline(never)]
 pub(super) fn small(value: i64, out: &mut Bytes) {
     if value < 0 {
         out.push(b'-');
@@ -73,44 +82,50 @@ pub(super) fn small(value: i64, out: &mut Bytes) {
     out.extend(digits.get(20 - count..).unwrap_or_default());
 }
 
-/// Writes a string: eight bytes at a time up to the first that must be escaped.
+/// Writes a string: runs of what needs no escape at once.
+#[inline(never)]
 fn string(text: &[u8], out: &mut Bytes) {
-    let mut rest = text;
     out.push(b'"');
-    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        if needs_escape(word) {
-            break;
-        }
-        out.push_word(word);
-        rest = tail;
+    let mut rest = text;
+    loop {
+        let (run, after) = rest.split_at_checked(plain(rest)).unwrap_or((rest, b""));
+        out.extend(run);
+        let Some((&byte, after)) = after.split_first() else { break };
+        escape(byte, out);
+        rest = after;
     }
-    if rest.iter().all(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
-        rest.iter().for_each(|&byte| out.push(byte));
-        out.push(b'"');
-    } else {
-        escaped(rest, out);
-    }
+    out.push(b'"');
 }
 
-/// The rest of a string, its closing quote included.
 #[cold]
 #[inline(never)]
-fn escaped(rest: &[u8], out: &mut Bytes) {
-    let mut opening = true;
-    write::string(rest, &mut |byte| {
-        if !opening {
-            out.push(byte);
-        }
-        opening = false;
-    });
+fn escape(byte: u8, out: &mut Bytes) {
+    write::string_byte(byte, &mut |byte| out.push_one(byte));
 }
 
-/// Whether any of eight bytes is a control character, a quote or a backslash.
-fn needs_escape(word: u64) -> bool {
+/// How many bytes at the beginning need no escape: no control character, quote or
+/// backslash. In words, as `auto-json` reads; the last one may overlap the one before,
+/// which had no hits.
+fn plain(text: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(chunk) = text.get(length..).and_then(<[u8]>::first_chunk) {
+        let hits = hits(u64::from_le_bytes(*chunk));
+        if hits != 0 {
+            return length + hits.trailing_zeros() as usize / 8;
+        }
+        length += 8;
+    }
+    if let Some(last) = text.last_chunk() {
+        return text.len() - 8 + hits(u64::from_le_bytes(*last)).trailing_zeros() as usize / 8;
+    }
+    text.iter().take_while(|&&byte| byte >= 0x20 && byte != b'"' && byte != b'\\').count()
+}
+
+/// The high bits of the bytes of a word that need an escape; the lowest is right, and
+/// there is one if there is any.
+fn hits(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
-    const HIGHS: u64 = ONES * 0x80;
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let below_space = word.wrapping_sub(ONES * 0x20) & !word;
-    (zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64)) | below_space) & HIGHS != 0
+    let below = word.wrapping_sub(ONES * 0x20) & !word;
+    (below | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64))) & (ONES * 0x80)
 }

@@ -31,12 +31,41 @@ macro_rules! text_from_text {
 }
 
 text_from_text! {
-    rt_lower lower;
-    rt_upper upper;
     rt_title title;
     rt_collapse collapse;
     rt_digits digits;
     rt_letters letters;
+}
+
+/// A text mapped code point by code point: ASCII in words, and from the first other code
+/// point on by the kernel.
+#[inline]
+fn mapped(a: Handle, word: impl Fn(u64) -> u64, rest: impl Fn(&str, &mut Bytes)) -> Handle {
+    maybe(written(|out| {
+        let text = text(a)?;
+        let mut at = 0;
+        while let Some(eight) = text.as_bytes().get(at..).and_then(<[u8]>::first_chunk) {
+            let eight = u64::from_le_bytes(*eight);
+            if eight & (u64::MAX / 255 * 0x80) != 0 {
+                break;
+            }
+            out.push_word(word(eight));
+            at += 8;
+        }
+        // `at` is behind ASCII, hence at a boundary.
+        rest(text.get(at..)?, out);
+        Some(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_lower(a: Handle) -> Handle {
+    mapped(a, kernel::lower_word, |text, out| kernel::lower(text, &mut |byte| out.push(byte)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_upper(a: Handle) -> Handle {
+    mapped(a, kernel::upper_word, |text, out| kernel::upper(text, &mut |byte| out.push(byte)))
 }
 
 macro_rules! list_from_text {

@@ -10,59 +10,134 @@ const FNV_OFFSET: u32 = 0x811C_9DC5;
 const FNV_PRIME: u32 = 0x0100_0193;
 
 /// What a text is taken to begin with, so that how it begins counts.
-const BEFORE: u8 = 0x02;
+const BEFORE: u32 = 0x02;
 /// What a text is taken to end with.
-const AFTER: u8 = 0x03;
+const AFTER: u32 = 0x03;
 
 /// The bit of a table of `2^bits` bits that a window of three bytes falls on: FNV-1a
-/// (Fowler, Noll, Vo; 32 bits) folded by exclusive or.
-#[inline]
+/// (Fowler, Noll, Vo; 32 bits) folded by exclusive or. `bits` above 31 count as 31.
 pub fn sketch_index(window: [u8; 3], bits: u32) -> u32 {
-    let [a, b, c] = window;
-    let hash = step(step(step(FNV_OFFSET, a), b), c);
-    (hash ^ hash.unbounded_shr(bits)) & 1u32.unbounded_shl(bits).wrapping_sub(1)
+    index(window.map(u32::from), bits.min(31))
 }
 
-#[inline]
-fn step(hash: u32, byte: u8) -> u32 {
-    (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME)
+/// [`sketch_index`] of bytes that were widened before, for at most 31 bits.
+#[inline(always)]
+fn index([a, b, c]: [u32; 3], bits: u32) -> u32 {
+    let step = |hash: u32, byte: u32| (hash ^ byte).wrapping_mul(FNV_PRIME);
+    let hash = step(step(step(FNV_OFFSET, a), b), c);
+    (hash ^ (hash >> bits)) & ((1 << bits) - 1)
 }
 
 /// The share of a text's windows whose bit is not set in `table`, in parts per million,
-/// rounded down. A text without windows, the empty one, scores 0.
+/// rounded down. A text without windows, the empty one, scores 0. A bit that the table is
+/// too short for is not set.
 pub fn sketch_score(text: &[u8], bits: u32, table: &[u8]) -> u32 {
-    let mut unseen: u64 = 0;
-    windows(text, |window| {
-        let index = sketch_index(window, bits);
-        let byte = table.get((index >> 3) as usize).copied().unwrap_or(0);
-        unseen += u64::from(!(byte >> (index & 7)) & 1);
-    });
+    let bits = bits.min(31);
+    let unseen = if table.len() as u64 * 8 >= 1 << bits {
+        let mut score = Score { bits, table, unseen: 0 };
+        windows(text, &mut score);
+        score.unseen
+    } else {
+        let mut score = ShortScore { bits, table, unseen: 0 };
+        windows(text, &mut score);
+        score.unseen
+    };
     // At most one window a byte, so the quotient is at most MOST.
-    (unseen * u64::from(MOST)).checked_div(text.len() as u64).unwrap_or(0) as u32
+    (u64::from(unseen) * u64::from(MOST)).checked_div(text.len() as u64).unwrap_or(0) as u32
 }
 
 /// Sets the bit of every window of a text in a table of `2^bits` bits.
 pub fn sketch_insert(text: &[u8], bits: u32, table: &mut [u8]) {
-    windows(text, |window| {
-        let index = sketch_index(window, bits);
-        if let Some(byte) = table.get_mut((index >> 3) as usize) {
-            *byte |= 1 << (index & 7);
-        }
-    });
+    windows(text, &mut Insert { bits: bits.min(31), table });
 }
 
-/// Calls `each` with every three bytes in a row of the text in ASCII lowercase between
-/// its two marks: as many windows as the text has bytes.
-#[inline]
-fn windows(text: &[u8], mut each: impl FnMut([u8; 3])) {
+/// What is done with every window; a trait and not a closure, to be inlined even where
+/// the compiler goes for size.
+trait Each {
+    fn window(&mut self, window: [u32; 3]);
+}
+
+/// Counts windows whose bit is not set; the table has all `2^bits` bits.
+struct Score<'a> {
+    bits: u32,
+    table: &'a [u8],
+    unseen: u32,
+}
+
+impl Each for Score<'_> {
+    #[inline(always)]
+    fn window(&mut self, window: [u32; 3]) {
+        let index = index(window, self.bits);
+        // SAFETY: the index is below 2^bits, and `sketch_score` has seen that the table has
+        // so many bits.
+        let byte = unsafe { *self.table.get_unchecked((index >> 3) as usize) };
+        self.unseen += !u32::from(byte) >> (index & 7) & 1;
+    }
+}
+
+/// [`Score`] for a table that is cut short.
+struct ShortScore<'a> {
+    bits: u32,
+    table: &'a [u8],
+    unseen: u32,
+}
+
+impl Each for ShortScore<'_> {
+    fn window(&mut self, window: [u32; 3]) {
+        let index = index(window, self.bits);
+        let byte = self.table.get((index >> 3) as usize).copied().unwrap_or(0);
+        self.unseen += !u32::from(byte) >> (index & 7) & 1;
+    }
+}
+
+struct Insert<'a> {
+    bits: u32,
+    table: &'a mut [u8],
+}
+
+impl Each for Insert<'_> {
+    fn window(&mut self, window: [u32; 3]) {
+        let index = index(window, self.bits);
+        if let Some(byte) = self.table.get_mut((index >> 3) as usize) {
+            *byte |= 1 << (index & 7);
+        }
+    }
+}
+
+/// Shows `each` every three bytes in a row of the text in ASCII lowercase between its two
+/// marks: as many windows as the text has bytes.
+#[inline(always)]
+fn windows(text: &[u8], each: &mut impl Each) {
     let Some((&first, rest)) = text.split_first() else { return };
-    let (mut a, mut b) = (BEFORE, first.to_ascii_lowercase());
-    for byte in rest {
-        let c = byte.to_ascii_lowercase();
-        each([a, b, c]);
+    let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
+    // Four at a time: engines that count pay by the turn of a loop.
+    let (fours, last) = rest.as_chunks::<4>();
+    for four in fours {
+        let four = lowercase(u32::from_le_bytes(*four));
+        let (c, d, e, f) = (four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
+        each.window([a, b, c]);
+        each.window([b, c, d]);
+        each.window([c, d, e]);
+        each.window([d, e, f]);
+        (a, b) = (e, f);
+    }
+    for byte in last {
+        let c = u32::from(byte.to_ascii_lowercase());
+        each.window([a, b, c]);
         (a, b) = (b, c);
     }
-    each([a, b, AFTER]);
+    each.window([a, b, AFTER]);
+}
+
+/// Four bytes in ASCII lowercase.
+#[inline(always)]
+fn lowercase(four: u32) -> u32 {
+    const ONES: u32 = u32::MAX / 255;
+    let low = four & (ONES * 0x7F);
+    // No sum carries into the next byte; a byte that is not ASCII is not a capital.
+    let reaches = |bound: u8| low + ONES * (0x80 - u32::from(bound));
+    let capital = reaches(b'A') & !reaches(b'Z' + 1) & !four & (ONES * 0x80);
+    four | capital >> 2
 }
 
 /// ASCII lowercase letters.
@@ -105,22 +180,33 @@ const fn ascii_classes() -> [u8; 128] {
 
 /// The classes of the characters of a text, one bit each.
 pub fn character_classes(text: &str) -> u32 {
+    let class = |byte: u8| ASCII.get(usize::from(byte)).copied().unwrap_or(0);
     let mut classes = 0;
-    let mut rest = text.as_bytes();
-    let mut at = 0;
-    while let Some((&byte, tail)) = rest.split_first() {
-        if let Some(&class) = ASCII.get(usize::from(byte)) {
-            classes |= u32::from(class);
-            (rest, at) = (tail, at + 1);
-            continue;
+    let mut rest = text;
+    loop {
+        // Eight bytes of ASCII at a time, then what is left of it.
+        let (eights, last) = rest.as_bytes().as_chunks::<8>();
+        let plain = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & HIGH_BITS == 0);
+        let mut at = 0;
+        for [a, b, c, d, e, f, g, h] in plain {
+            classes |= class(*a) | class(*b) | class(*c) | class(*d) | class(*e) | class(*f) | class(*g) | class(*h);
+            at += 8;
         }
-        let Some(character) = text.get(at..).and_then(|text| text.chars().next()) else { break };
-        classes |= if character.is_alphabetic() { OTHER_LETTER } else { OTHER };
-        at += character.len_utf8();
-        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+        let tail = eights.get(at / 8).map_or(last, |eight| eight);
+        let ascii = tail.iter().take_while(|byte| byte.is_ascii());
+        for byte in ascii {
+            classes |= class(*byte);
+            at += 1;
+        }
+        let Some(character) = rest.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        classes |= (if character.is_alphabetic() { OTHER_LETTER } else { OTHER }) as u8;
+        rest = rest.get(at + character.len_utf8()..).unwrap_or_default();
     }
-    classes
+    u32::from(classes)
 }
+
+/// Set in the bytes of a word that are not ASCII.
+const HIGH_BITS: u64 = u64::MAX / 255 * 0x80;
 
 #[cfg(test)]
 mod tests {
@@ -138,7 +224,7 @@ mod tests {
         // FNV-1a of "abc" is 0x1A47E90B (published test vector).
         assert_eq!(sketch_index(*b"abc", 31), (0x1A47_E90B ^ (0x1A47_E90B >> 31)) & 0x7FFF_FFFF);
         assert_eq!(sketch_index(*b"abc", 16), 0xE90B ^ 0x1A47);
-        assert_eq!(sketch_index(*b"abc", 32), 0x1A47_E90B);
+        assert_eq!(sketch_index(*b"abc", 32), sketch_index(*b"abc", 31));
         assert_eq!(sketch_index(*b"abc", 0), 0);
         let mut table = vec![0; 512];
         assert_eq!(sketch_score(b"", 12, &table), 0);
@@ -146,6 +232,14 @@ mod tests {
         sketch_insert(b"Order 17", 12, &mut table);
         assert_eq!(sketch_score(b"oRDER 17", 12, &table), 0);
         assert_eq!(sketch_score(b"order 1", 12, &table), 1_000_000 / 7);
+    }
+
+    #[test]
+    fn four_bytes_in_lowercase() {
+        for byte in 0..=255u8 {
+            let four = [byte, b'Z', byte, 0xDA];
+            assert_eq!(lowercase(u32::from_le_bytes(four)).to_le_bytes(), four.map(|byte| byte.to_ascii_lowercase()));
+        }
     }
 
     #[test]
@@ -171,7 +265,17 @@ mod tests {
 
         #[test]
         fn scores_are_shares(text: String, table: Vec<u8>, bits in 0u32..40) {
-            prop_assert!(sketch_score(text.as_bytes(), bits, &table) <= MOST);
+            let score = sketch_score(text.as_bytes(), bits, &table);
+            prop_assert!(score <= MOST);
+            // By the definition, one window after the other.
+            let mut padded = vec![2u8];
+            padded.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
+            padded.push(3);
+            let unseen = padded.windows(3).filter(|window| {
+                let index = sketch_index([window[0], window[1], window[2]], bits);
+                table.get(index as usize / 8).is_none_or(|byte| byte >> (index % 8) & 1 == 0)
+            });
+            prop_assert_eq!(score, (unseen.count() * 1_000_000).checked_div(text.len()).unwrap_or(0) as u32);
             let by_character = text.chars().fold(0, |all, character| all | character_classes(character.encode_utf8(&mut [0; 4])));
             prop_assert_eq!(character_classes(&text), by_character);
         }

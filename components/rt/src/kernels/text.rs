@@ -54,12 +54,41 @@ fn put_upper(character: char, out: &mut impl FnMut(u8)) {
 /// Every code point by its lowercase mapping (of one code point at a time: no final
 /// sigma).
 pub fn lower(text: &str, out: &mut impl FnMut(u8)) {
-    text.chars().for_each(|character| put_lower(character, out));
+    mapped(text, |byte| byte.to_ascii_lowercase(), |character, out| put_lower(character, out), out);
 }
 
 /// Every code point by its uppercase mapping.
 pub fn upper(text: &str, out: &mut impl FnMut(u8)) {
-    text.chars().for_each(|character| put_upper(character, out));
+    mapped(text, |byte| byte.to_ascii_uppercase(), |character, out| put_upper(character, out), out);
+}
+
+/// ASCII byte by byte, other code points one by one.
+#[inline]
+fn mapped<F: FnMut(u8)>(text: &str, ascii: impl Fn(u8) -> u8, other: impl Fn(char, &mut F), out: &mut F) {
+    let mut rest = text;
+    loop {
+        let length = rest.bytes().take_while(u8::is_ascii).map(|byte| out(ascii(byte))).count();
+        let Some(character) = rest.get(length..).and_then(|rest| rest.chars().next()) else { return };
+        other(character, out);
+        rest = rest.get(length + character.len_utf8()..).unwrap_or_default();
+    }
+}
+
+/// [`lower`] of eight ASCII bytes.
+pub fn lower_word(word: u64) -> u64 {
+    word | between_bytes(word, b'A', b'Z') >> 2
+}
+
+/// [`upper`] of eight ASCII bytes.
+pub fn upper_word(word: u64) -> u64 {
+    word ^ between_bytes(word, b'a', b'z') >> 2
+}
+
+/// The high bits of those of eight ASCII bytes that lie in `first..=last`.
+fn between_bytes(word: u64, first: u8, last: u8) -> u64 {
+    // Below 128 no sum carries into the next byte.
+    let reaches = |bound: u8| word + repeat(0x80 - bound);
+    reaches(first) & !reaches(last + 1) & repeat(0x80)
 }
 
 /// Letters that begin a word in uppercase, other letters in lowercase. A word begins
@@ -148,8 +177,14 @@ pub fn lines<'a>(text: &'a str, each: &mut impl FnMut(&'a str)) {
 
 /// How many code points.
 pub fn chars(text: &str) -> usize {
-    // Every byte but a continuation byte begins one.
-    text.bytes().filter(|byte| byte & 0xC0 != 0x80).count()
+    // Every byte but a continuation byte, 10xxxxxx, begins one; eight are counted at once.
+    let (eights, last) = text.as_bytes().as_chunks::<8>();
+    let continuing = eights.iter().map(|eight| {
+        let word = u64::from_le_bytes(*eight);
+        (word >> 7 & !(word >> 6) & repeat(1)).count_ones() as usize
+    });
+    let continuing = continuing.sum::<usize>() + last.iter().filter(|&&byte| byte & 0xC0 == 0x80).count();
+    text.len() - continuing
 }
 
 /// The code points from `from` up to, not including, `to` (the end if there is none);
@@ -222,7 +257,9 @@ pub fn letters(text: &str, out: &mut impl FnMut(u8)) {
     text.chars().filter(|character| character.is_alphabetic()).for_each(|character| put(character, out));
 }
 
+// Inlined, so that a caller that names the class has the code of no other.
 /// The `index`-th token of a class: from 0, or from -1 backwards from the end.
+#[inline(always)]
 pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
     let mut skip = if index >= 0 {
         index
@@ -249,6 +286,7 @@ pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
 }
 
 /// All tokens of a class in order, until `each` says to stop by `false`.
+#[inline(always)]
 pub fn tokens<'a>(text: &'a str, class: Class, each: &mut impl FnMut(&'a str) -> bool) {
     match class {
         Class::Digits => byte_runs(text, |byte| byte.is_ascii_digit(), each),
@@ -385,6 +423,15 @@ mod tests {
         assert_eq!(strip("..a.b,", ".,"), "a.b");
         assert_eq!(collect(|mut out| letters("a1é-b", &mut out)), "aéb");
         assert_eq!(collect(|mut out| digits("a1é2", &mut out)), "12");
+    }
+
+    #[test]
+    fn eight_ascii_bytes_at_once() {
+        for byte in 0..128u8 {
+            let word = u64::from_le_bytes([byte, b'Z', byte, b'a', 0, 127, b'{', byte]);
+            assert_eq!(lower_word(word).to_le_bytes(), word.to_le_bytes().map(|byte| byte.to_ascii_lowercase()));
+            assert_eq!(upper_word(word).to_le_bytes(), word.to_le_bytes().map(|byte| byte.to_ascii_uppercase()));
+        }
     }
 
     #[test]
