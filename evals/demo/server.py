@@ -26,8 +26,8 @@ PRIORITIES = [(1000, "urgent"), (250, "high")]
 def decide(ticket):
     """The policy: one ticket in, one decision out."""
     subject = ticket["subject"].lower()
-    found = re.search(r"ORD-\d{5}", ticket["body"])
-    reference = found.group(0) if found else ""
+    numbers = re.findall(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+", ticket["body"])
+    reference = next((number for number in numbers if re.search(r"[0-9]", number)), "")
     return {
         "priority": next((name for least, name in PRIORITIES if ticket["amount"] >= least), "normal"),
         "queue": next((queue for word, queue in QUEUES if word in subject), "support"),
