@@ -125,7 +125,8 @@ impl Call<'_> {
             log: Vec::new(),
             callee: None,
         };
-        let mut store = Store::new(engine.wasmtime(), state);
+        let wasmtime = engine.wasmtime().map_err(|why| self.fault(FaultClass::Host("engine"), why))?;
+        let mut store = Store::new(wasmtime, state);
         store.limiter(|state| &mut state.memory);
         store.set_fuel(self.budget.fuel).map_err(|error| self.fault(FaultClass::Host("engine"), error.to_string()))?;
         store.set_hostcall_fuel(transfer(self.budget.output));

@@ -87,11 +87,12 @@ impl Engine {
             shared: shared.clone(),
         };
         let results = self.0.drive(&provider, "run", Box::new(lent), &[wire::text(config)])?;
-        let report = self.0.report(&provider, &results)?;
+        // It came to an end, whichever.
         let mut shared = lock(&shared);
         if let Some(journal) = shared.journal.take() {
             journal.finish();
         }
+        let report = self.0.report(&provider, &results)?;
         Ok(JobReport { report, artifact: shared.artifact.take(), eval_run: shared.eval_run.take() })
     }
 

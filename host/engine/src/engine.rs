@@ -1,20 +1,18 @@
 //! The engine: loads components, compiles them when they are first called, and calls
 //! their functions by name, from the memo where it can.
 
-use std::hash::{Hash, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use auto_json::Value;
-use auto_schema::digest::{Digest, Hasher};
+use auto_runtime::{Cache, LoadError, code_name};
 use wasmtime::component::{Component, InstancePre, Val};
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::cache::{Cache, Kind};
 use crate::call::{self, Call, Services, Spent, State};
 use crate::fault::{Error, Fault, FaultClass};
-use crate::limits::{Limits, MAX_TABLE};
+use crate::limits::{Limits, MAX_DEPTH, MAX_TABLE, MAX_VALUE};
 use crate::memo;
 use crate::name::InterfaceName;
 use crate::pass::Pass;
@@ -51,9 +49,28 @@ pub struct Options {
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<Inner>);
 
+/// What lies in the cache folder, a folder each.
+pub(crate) struct Caches {
+    /// Compiled components.
+    code: Cache,
+    /// Results of calls.
+    pub(crate) memo: Cache,
+    /// Compiled artifacts; the runtime looks after it.
+    pub(crate) artifacts: PathBuf,
+}
+
+impl Caches {
+    fn open(folder: &Path) -> Result<Caches, LoadError> {
+        // The folder itself must be closed to others as much as those in it.
+        Cache::open(folder.to_owned())?;
+        let open = |name: &str| Cache::open(folder.join(name));
+        Ok(Caches { code: open("components")?, memo: open("memo")?, artifacts: folder.join("artifacts") })
+    }
+}
+
 pub(crate) struct Inner {
-    wasmtime: OnceLock<wasmtime::Engine>,
-    pub(crate) cache: Option<Cache>,
+    wasmtime: OnceLock<Result<wasmtime::Engine, String>>,
+    pub(crate) cache: Option<Caches>,
     pub(crate) options: Options,
     trace: Mutex<Vec<CallTrace>>,
     /// Where artifacts run, made when first needed.
@@ -69,12 +86,12 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Opens the cache folder; compiles and starts nothing yet.
     pub fn new(options: Options) -> Result<Engine, Error> {
-        let cache = options.cache.as_deref().map(Cache::open).transpose().map_err(|message| Error {
-            code: "cache",
+        let cache = options.cache.as_deref().map(Caches::open).transpose().map_err(|error| Error {
+            code: error.code(),
             label: "auto".to_owned(),
             digest: None,
             at: None,
-            message,
+            message: error.to_string(),
         })?;
         let inner =
             Inner { wasmtime: OnceLock::new(), cache, options, trace: Mutex::default(), sandbox: OnceLock::new() };
@@ -131,35 +148,35 @@ impl Engine {
 impl Inner {
     /// The compiler and its allocator, made when first needed: a job that the memo
     /// answers never needs it.
-    pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
-        self.wasmtime.get_or_init(|| {
+    pub(crate) fn wasmtime(&self) -> Result<&wasmtime::Engine, String> {
+        let made = self.wasmtime.get_or_init(|| {
             // A pool reserves address space, which a container may refuse; without it calls
             // only start slower.
             let engine = wasmtime::Engine::new(&config(true)).or_else(|_| wasmtime::Engine::new(&config(false)));
-            let engine = engine.unwrap_or_default();
-            tick(&engine);
-            engine
-        })
+            let engine = engine.map_err(|error| format!("no WebAssembly can run on this machine: {error:#}"))?;
+            tick(&engine).map_err(|error| format!("no thread for deadlines could be started: {error}"))?;
+            Ok(engine)
+        });
+        made.as_ref().map_err(Clone::clone)
     }
 
     /// The component, compiled and bound; the error says why it does not compile.
     pub(crate) fn linked(&self, pass: &Pass) -> Result<InstancePre<State>, String> {
-        let engine = self.wasmtime();
+        let engine = self.wasmtime()?;
         // Code belongs to the engine that compiled it; a component may have met another.
         if let Some(linked) = pass.compiled.get().filter(|linked| wasmtime::Engine::same(linked.engine(), engine)) {
             return Ok(linked.clone());
         }
-        let component = self.component(pass).map_err(|error| format!("it does not compile: {error:#}"))?;
+        let component = self.component(engine, pass).map_err(|error| format!("it does not compile: {error:#}"))?;
         let linked = call::link(engine, pass, &component).map_err(|error| format!("it cannot be linked: {error:#}"))?;
         let _ = pass.compiled.set(linked.clone());
         Ok(linked)
     }
 
-    fn component(&self, pass: &Pass) -> wasmtime::Result<Component> {
-        let engine = self.wasmtime();
+    fn component(&self, engine: &wasmtime::Engine, pass: &Pass) -> wasmtime::Result<Component> {
         let Some(cache) = &self.cache else { return Component::new(engine, &pass.wasm) };
-        let name = format!("{}-{}", pass.digest, compatibility(engine));
-        if let Some(code) = cache.read(Kind::Code, &name) {
+        let name = code_name(engine, pass.digest);
+        if let Some(code) = cache.code.read(&name) {
             // SAFETY: the folder is closed to others and the digest says that these are the
             // bytes written below, which `serialize` made; wasmtime checks that its version
             // and settings are still the same.
@@ -168,7 +185,7 @@ impl Inner {
             }
         }
         let component = Component::new(engine, &pass.wasm)?;
-        cache.write(Kind::Code, &name, &component.serialize()?);
+        cache.code.write(&name, &component.serialize()?);
         Ok(component)
     }
 
@@ -277,6 +294,14 @@ impl Inner {
     }
 
     fn memoised(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Answer, Fault> {
+        let sizes = args.iter().map(value::measure);
+        let (size, depth) = sizes.fold((0, 0), |(size, depth), (own, deep)| (size + own, depth.max(deep)));
+        if size > MAX_VALUE || depth > MAX_DEPTH {
+            let message = format!(
+                "the arguments take {size} bytes and nest {depth} deep; values that cross the host take at most {MAX_VALUE} and {MAX_DEPTH}"
+            );
+            return Err(call.fault(FaultClass::BadArguments, message));
+        }
         let Some(cache) = &self.cache else {
             let (results, spent) = self.fresh(call, args)?;
             self.record(call, &spent, false);
@@ -284,7 +309,7 @@ impl Inner {
         };
         let key = memo::key(call.provider.identity(), &call.name(), &call.budget, args);
         let started = std::time::Instant::now();
-        if let Some((results, fuel)) = memo::read(cache, key) {
+        if let Some((results, fuel)) = memo::read(&cache.memo, key) {
             if self.options.audit {
                 self.audit(call, args, &results)?;
             }
@@ -292,7 +317,7 @@ impl Inner {
             return Ok(Answer { results, memo_hit: true });
         }
         let (results, spent) = self.fresh(call, args)?;
-        memo::write(cache, key, &results, spent.fuel);
+        memo::write(&cache.memo, key, &results, spent.fuel);
         self.record(call, &spent, false);
         Ok(Answer { results, memo_hit: false })
     }
@@ -490,32 +515,15 @@ fn config(pooled: bool) -> Config {
 }
 
 /// One thread that makes time pass, for as long as the engine lives.
-fn tick(engine: &wasmtime::Engine) {
+fn tick(engine: &wasmtime::Engine) -> std::io::Result<()> {
     let engine = engine.weak();
-    // Without the thread nothing has a deadline; fuel still ends every call.
-    let _ = std::thread::Builder::new().name("auto-ticker".to_owned()).spawn(move || {
+    let thread = std::thread::Builder::new().name("auto-ticker".to_owned());
+    let thread = thread.spawn(move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
             drop(engine);
             std::thread::sleep(TICK);
         }
     });
-}
-
-/// The engine's version and settings, as a file name.
-fn compatibility(engine: &wasmtime::Engine) -> String {
-    struct Sink(Hasher);
-    impl std::hash::Hasher for Sink {
-        fn write(&mut self, bytes: &[u8]) {
-            self.0.update(bytes);
-        }
-        fn finish(&self) -> u64 {
-            0
-        }
-    }
-    let mut sink = Sink(Hasher::new());
-    engine.precompile_compatibility_hash().hash(&mut sink);
-    let _ = sink.finish();
-    let digest: Digest = sink.0.finish();
-    digest.to_string()[..16].to_owned()
+    thread.map(drop)
 }

@@ -9,7 +9,6 @@
 //! Running artifacts (`.cbin`) is `auto-runtime`'s; where traces and artifacts are kept
 //! is `auto-store`'s.
 
-mod cache;
 mod call;
 mod driver;
 mod engine;
@@ -35,7 +34,7 @@ pub use auto_schema::evidence::{Observation, Reference};
 pub use driver::{Job, JobReport, Progress};
 pub use engine::{Engine, Options};
 pub use fault::{Error, Fault, FaultClass};
-pub use limits::{Budget, Limit, Limits, MAX_DEPTH};
+pub use limits::{Budget, Limit, Limits, MAX_DEPTH, MAX_VALUE};
 pub use name::InterfaceName;
 pub use pass::Pass;
 pub use providers::{Provider, Providers};

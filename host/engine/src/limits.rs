@@ -48,6 +48,9 @@ impl Limit {
 /// The deepest a value that crosses the host may nest.
 pub const MAX_DEPTH: usize = 64;
 
+/// The most bytes that the arguments of a call may take.
+pub const MAX_VALUE: u64 = 64 << 20;
+
 /// The most entries of all tables of an instance together.
 pub(crate) const MAX_TABLE: usize = 200_000;
 

@@ -2,10 +2,10 @@
 //! it, the function, the arguments and the limits. Only results are kept, never faults: a
 //! deadline or a lack of memory is not the arguments' doing.
 
+use auto_runtime::Cache;
 use auto_schema::digest::{Digest, Hasher};
 use wasmtime::component::Val;
 
-use crate::cache::{Cache, Kind};
 use crate::limits::Budget;
 use crate::value;
 
@@ -29,7 +29,7 @@ pub(crate) fn key(identity: Digest, function: &str, budget: &Budget, args: &[Val
 
 /// Results and the fuel they took.
 pub(crate) fn read(cache: &Cache, key: Digest) -> Option<(Vec<Val>, u64)> {
-    let bytes = cache.read(Kind::Memo, &key.to_string())?;
+    let bytes = cache.read(&key.to_string())?;
     let (fuel, results) = bytes.split_first_chunk::<8>()?;
     Some((value::decode(results)?, u64::from_le_bytes(*fuel)))
 }
@@ -37,5 +37,5 @@ pub(crate) fn read(cache: &Cache, key: Digest) -> Option<(Vec<Val>, u64)> {
 pub(crate) fn write(cache: &Cache, key: Digest, results: &[Val], fuel: u64) {
     let mut bytes = fuel.to_le_bytes().to_vec();
     value::encode(results, &mut bytes);
-    cache.write(Kind::Memo, &key.to_string(), &bytes);
+    cache.write(&key.to_string(), &bytes);
 }

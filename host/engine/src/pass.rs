@@ -173,7 +173,7 @@ impl Refusal<'_> {
 
     fn judge(&self, pass: &Pass) -> Result<(), Error> {
         for (name, interface) in pass.needs.iter().chain(&pass.offers) {
-            self.version(name)?;
+            self.version(name, pass)?;
             self.published(name, interface, pass.needs.contains_key(name))?;
         }
         if pass.offers.is_empty() {
@@ -191,9 +191,13 @@ impl Refusal<'_> {
         Ok(())
     }
 
-    /// An interface we know, in a version we do not.
-    fn version(&self, name: &InterfaceName) -> Result<(), Error> {
+    /// An interface we know, in a version we do not. A component may export it beside one
+    /// that we know.
+    fn version(&self, name: &InterfaceName, pass: &Pass) -> Result<(), Error> {
         let Some(known) = published::other_version(name) else { return Ok(()) };
+        if pass.offers.contains_key(name) && pass.offers.contains_key(known) {
+            return Ok(());
+        }
         let advice = if name.version > known.version {
             "it is newer than this host: upgrade auto-host, or use a build of the component for the older version"
         } else {

@@ -8,7 +8,6 @@ use auto_runtime::Sandbox;
 use auto_schema::digest::{Digest, Hasher};
 use wasmtime::component::Val;
 
-use crate::cache::Kind;
 use crate::engine::Inner;
 use crate::trace::CallTrace;
 use crate::wire::{Outcome, Replay, is_circumstance};
@@ -33,30 +32,41 @@ impl Inner {
         let digest = Digest::of(module);
         let limits = self.artifact_limits();
         let key = key(digest, &limits, inputs);
-        let kept = self.cache.as_ref().and_then(|cache| memo::read(cache, key));
+        let kept = self.cache.as_ref().and_then(|cache| memo::read(&cache.memo, key));
         let kept = kept.and_then(|(values, _)| values.iter().map(Replay::from_val).collect::<Option<Vec<_>>>());
-        if let Some(replays) = kept.filter(|replays| replays.len() == inputs.len() && !self.options.audit) {
+        if let Some(replays) = kept.filter(|replays| replays.len() == inputs.len()) {
+            if self.options.audit && self.run_all(module, inputs, &limits)?.0 != replays {
+                let why = "the module gave other outcomes than before for the same inputs; the memo cannot be trusted";
+                return Err(NotABehavior(why.to_owned()));
+            }
             self.record_sandbox(digest, &replays, started, true);
             return Ok(Ran { replays, memo_hit: true });
         }
-        let sandbox = self.sandbox(&limits).map_err(NotABehavior)?;
-        let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
-        let results = parallel::map(inputs, |input| loaded.run_fresh(input));
-        let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
-        let replays: Vec<Replay> = inputs
-            .iter()
-            .zip(results)
-            .map(|(input, result)| {
-                let steps = result.as_ref().ok().and_then(|(_, steps)| *steps).unwrap_or(0);
-                let outcome = Outcome::of(result.as_ref().map(|(outcome, _)| outcome.clone()));
-                Replay { input: input.clone(), outcome, steps }
-            })
-            .collect();
+        let (replays, keep) = self.run_all(module, inputs, &limits)?;
         if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
-            memo::write(cache, key, &replays.iter().map(Replay::to_val).collect::<Vec<Val>>(), 0);
+            memo::write(&cache.memo, key, &replays.iter().map(Replay::to_val).collect::<Vec<Val>>(), 0);
         }
         self.record_sandbox(digest, &replays, started, false);
         Ok(Ran { replays, memo_hit: false })
+    }
+
+    /// Runs it, and says whether the outcomes are the module's own doing.
+    fn run_all(
+        &self,
+        module: &[u8],
+        inputs: &[String],
+        limits: &auto_runtime::Limits,
+    ) -> Result<(Vec<Replay>, bool), NotABehavior> {
+        let sandbox = self.sandbox(limits).map_err(NotABehavior)?;
+        let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
+        let results = parallel::map(inputs, |input| loaded.run_fresh(input));
+        let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
+        let replays = inputs.iter().zip(results).map(|(input, result)| {
+            let steps = result.as_ref().ok().and_then(|(_, steps)| *steps).unwrap_or(0);
+            let outcome = Outcome::of(result.as_ref().map(|(outcome, _)| outcome.clone()));
+            Replay { input: input.clone(), outcome, steps }
+        });
+        Ok((replays.collect(), keep))
     }
 
     /// The limits of an artifact's call: the runtime's own, with what the user has set.
@@ -71,7 +81,7 @@ impl Inner {
 
     fn sandbox(&self, limits: &auto_runtime::Limits) -> Result<&Sandbox, String> {
         let made = self.sandbox.get_or_init(|| {
-            let folder = self.cache.as_ref().map(|cache| cache.folder(Kind::Artifacts));
+            let folder = self.cache.as_ref().map(|cache| cache.artifacts.clone());
             Sandbox::with_cache(limits.clone(), folder).map_err(|error| error.to_string())
         });
         made.as_ref().map_err(Clone::clone)

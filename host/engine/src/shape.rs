@@ -118,9 +118,7 @@ impl Ty {
                 let mut items = wanted.iter().zip(had.iter()).enumerate();
                 items.find_map(|(index, (wanted, had))| Ty::difference(wanted, had, &format!("{at}, item {index}")))
             }
-            (Ty::Record(wanted), Ty::Record(had)) => {
-                members(wanted, had, at, "field", |wanted, had, at| Ty::difference(wanted, had, at))
-            }
+            (Ty::Record(wanted), Ty::Record(had)) => members(wanted, had, at, "field", Ty::difference),
             (Ty::Variant(wanted), Ty::Variant(had)) => members(wanted, had, at, "case", optional),
             (Ty::Enum(wanted), Ty::Enum(had)) => labels(wanted, had, at, "case"),
             (Ty::Flags(wanted), Ty::Flags(had)) => labels(wanted, had, at, "flag"),

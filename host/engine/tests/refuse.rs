@@ -121,6 +121,20 @@ fn another_version_names_both_and_the_side_to_upgrade() {
 }
 
 #[test]
+fn an_unknown_version_beside_a_known_one_is_no_harm() {
+    let both = component(
+        "package test:test;
+         package auto:pass@0.7.0 { interface explain { explain: func(program: list<u8>) -> string; } }
+         package third:party@1.0.0 { world w { export auto:pass/explain@0.1.0; export auto:pass/explain@0.7.0; } }",
+        "third:party/w",
+        r#"(func (export "auto:pass/explain@0.1.0#explain") (param i32 i32 i32 i32 i32) (result i32) unreachable)
+           (func (export "auto:pass/explain@0.7.0#explain") (param i32 i32) (result i32) unreachable)"#,
+    );
+    let pass = Engine::new(Options::default()).unwrap().load("both", both).unwrap();
+    assert!(pass.interface("auto:pass/explain@0.1.0").is_some());
+}
+
+#[test]
 fn another_text_of_the_same_version_names_the_item() {
     let with = |fault: &str| {
         explain("0.1.0", &format!("func(program: list<u8>, input: option<string>) -> result<string, {fault}>"))

@@ -1,10 +1,11 @@
-//! Compiled code on disk, so that a program is compiled once a machine.
+//! A private folder for what can be made again: compiled code, and whatever else the host
+//! would rather not make twice.
 //!
 //! Compiled code is executed unchecked, so none is read that this user did not write: the
-//! folder must belong to this user and be closed to everybody else. A file is named by the
-//! digest of the module and the compatibility hash of the engine, and starts with the digest
-//! of its contents, so that a torn or damaged one is compiled again rather than run. Files
-//! are put in place by renaming, so that readers see all of one or none.
+//! folder must belong to this user and be closed to everybody else. An entry starts with the
+//! digest of its contents, so that a torn or damaged one counts as absent and is made anew.
+//! Entries are put in place by renaming, so that readers see all of one or none. Compiled
+//! code is named by the digest of what was compiled and the compatibility hash of the engine.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -18,10 +19,10 @@ use wasmtime::{Engine, Module};
 
 use crate::error::LoadError;
 
-/// First bytes of a file; changes when its layout does.
-const MAGIC: &[u8] = b"auto-code-1\n";
+/// First bytes of an entry; changes when the layout does.
+const MAGIC: &[u8] = b"auto-entry-1\n";
 
-/// A private folder of compiled code.
+/// A private folder of entries.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
@@ -32,8 +33,7 @@ impl Cache {
     /// that somebody else owns or may enter.
     pub fn open(folder: PathBuf) -> Result<Cache, LoadError> {
         let refuse = |message: String| LoadError::Cache { folder: folder.clone(), message };
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.map_err(|error| refuse(format!("cannot be made: {error}")))?;
+        make(&folder).map_err(|error| refuse(format!("cannot be made: {error}")))?;
         let found = fs::symlink_metadata(&folder).map_err(|error| refuse(format!("cannot be read: {error}")))?;
         if !found.is_dir() {
             return Err(refuse("is not a folder; name another one or remove it".into()));
@@ -48,57 +48,77 @@ impl Cache {
         Ok(Cache { folder })
     }
 
-    /// The module's compiled form: from the folder where it is there and intact, compiled
-    /// and kept otherwise.
-    pub fn compile(&self, engine: &Engine, module: &[u8]) -> wasmtime::Result<Module> {
-        let path = self.folder.join(name(engine, module));
-        if let Some(module) = read(engine, &path) {
-            return Ok(module);
+    /// The contents of an entry; nothing where it is absent or not intact.
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let mut bytes = fs::read(self.path(name)).ok()?;
+        let (digest, contents) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
+        if Digest::of(contents) != Digest(*digest) {
+            return None;
         }
-        let compiled = Module::new(engine, module)?;
-        // A cache that cannot be written to (a full disk, a read-only one) only costs time.
-        let _ = compiled.serialize().map(|code| self.keep(&path, &code));
-        Ok(compiled)
+        bytes.drain(..MAGIC.len() + 32);
+        Some(bytes)
     }
 
-    fn keep(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
+    /// Keeps an entry. A cache that cannot be written to (a full disk, a read-only one) only
+    /// costs time, so that is no error.
+    pub fn write(&self, name: &str, contents: &[u8]) {
+        let path = self.path(name);
+        let _ = path.parent().map(make).transpose().and_then(|_| self.place(&path, contents));
+    }
+
+    fn place(&self, path: &Path, contents: &[u8]) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!(".{}-{number}.tmp", std::process::id()));
-        let written = write(&temporary, code).and_then(|()| fs::rename(&temporary, path));
+        let written = fill(&temporary, contents).and_then(|()| fs::rename(&temporary, path));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
         written
     }
+
+    /// Two digits of the name make a folder, so that none grows too long.
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name.get(..2).unwrap_or("--")).join(name)
+    }
+
+    /// The module's compiled form: from the folder where it is there and intact, compiled
+    /// and kept otherwise.
+    pub(crate) fn compile(&self, engine: &Engine, module: &[u8]) -> wasmtime::Result<Module> {
+        let name = code_name(engine, Digest::of(module));
+        if let Some(code) = self.read(&name) {
+            // SAFETY: the bytes are what `write` was given (the digest says so) by a process
+            // of this user (the folder is closed to others), which got them from
+            // `Module::serialize`. wasmtime itself checks that its version and settings are
+            // the same.
+            if let Ok(module) = unsafe { Module::deserialize(engine, code) } {
+                return Ok(module);
+            }
+        }
+        let compiled = Module::new(engine, module)?;
+        let _ = compiled.serialize().map(|code| self.write(&name, &code));
+        Ok(compiled)
+    }
 }
 
-fn write(path: &Path, code: &[u8]) -> std::io::Result<()> {
+fn make(folder: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Not synced: what a crash of the machine tears, the digest gives away.
+fn fill(path: &Path, contents: &[u8]) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(MAGIC)?;
-    file.write_all(Digest::of(code).as_bytes())?;
-    file.write_all(code)?;
-    file.sync_all()
+    file.write_all(Digest::of(contents).as_bytes())?;
+    file.write_all(contents)
 }
 
-/// Nothing where there is no intact file of this engine's.
-fn read(engine: &Engine, path: &Path) -> Option<Module> {
-    let bytes = fs::read(path).ok()?;
-    let (digest, code) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
-    if Digest::of(code) != Digest(*digest) {
-        return None;
-    }
-    // SAFETY: the bytes are what `write` was given (the digest says so) by a process of
-    // this user (the folder is closed to others), which got them from `Module::serialize`.
-    // wasmtime itself checks that its version and settings are the same.
-    unsafe { Module::deserialize(engine, code) }.ok()
-}
-
-/// The file name: module digest and engine, so that neither can stand in for another.
-fn name(engine: &Engine, module: &[u8]) -> String {
+/// The name for compiled code: what was compiled and by which engine, so that neither can
+/// stand in for another.
+pub fn code_name(engine: &Engine, source: Digest) -> String {
     let mut hasher = Sha256(digest::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{}-{}.code", Digest::of(module), &hasher.0.finish().to_string()[..16])
+    format!("{source}-{}.code", &hasher.0.finish().to_string()[..16])
 }
 
 /// Lets `Hash` write into SHA-256.

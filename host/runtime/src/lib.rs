@@ -20,7 +20,7 @@ mod program;
 mod sandbox;
 mod ticker;
 
-pub use cache::Cache;
+pub use cache::{Cache, code_name};
 pub use error::{CallError, Class, LoadError};
 pub use limits::Limits;
 pub use module::{Module, Novelty, Outcome};

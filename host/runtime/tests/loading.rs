@@ -4,6 +4,7 @@ mod fixtures;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use auto_runtime::{Cache, Limits, LoadError, Outcome, Program, Sandbox};
 use fixtures::*;
@@ -89,7 +90,8 @@ fn compiled_code_is_kept_and_a_damaged_copy_is_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("code");
     let open = || Sandbox::with_cache(Limits::default(), Some(path.clone())).unwrap();
-    let files = || fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let entries = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let files = || entries(&path).iter().flat_map(|folder| entries(folder)).collect::<Vec<_>>();
     let run = || open().load(&module(ECHO)).unwrap().run_fresh("1").unwrap().0;
 
     assert_eq!(run(), Outcome::Answer("1".into()));
