@@ -11,7 +11,7 @@ mod text;
 use auto_json::write::compare_keys;
 use auto_json::{NumberKind, Value};
 
-use crate::violation::{Quoted, brief};
+use crate::violation::brief;
 
 pub use text::BadType;
 
@@ -168,7 +168,7 @@ impl Type {
             (Type::Number, Value::Number(_)) => Ok(()),
             (Type::Text | Type::Bytes, Value::Text(_)) => Ok(()),
             (Type::Enum(labels), Value::Text(text)) if labels.contains(text) => Ok(()),
-            (Type::Enum(_), Value::Text(text)) => Err(Mismatch::new(brief(self), Quoted(text).to_string())),
+            (Type::Enum(_), Value::Text(text)) => Err(Mismatch::new(brief(self), quoted(text))),
             (Type::Optional(_), Value::Null) => Ok(()),
             (Type::Optional(item), value) => item.accepts(value),
             (Type::List(item), Value::List(values)) => values.iter().enumerate().try_for_each(|(index, value)| {
@@ -208,6 +208,14 @@ fn kind(value: &Value) -> &'static str {
         Value::Number(number) if number.kind() == NumberKind::Integer => "an integer",
         Value::Number(_) => "a number that is not an integer",
         other => other.kind(),
+    }
+}
+
+/// A text as JSON has it, cut where it is long. Artifacts say it in the same words.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((cut, _)) => format!("{}…", Value::from(&text[..cut])),
+        None => Value::from(text).to_string(),
     }
 }
 
