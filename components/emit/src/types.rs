@@ -229,8 +229,9 @@ fn tested(body: &mut Body, place: Local, offset: u32, check: Callee) -> Local {
 /// A type's text, cut where it is long, as `Type::accepts` has it.
 fn brief(ty: &Type) -> String {
     let mut text = ty.to_string();
-    if let Some((cut, _)) = text.char_indices().nth(200) {
-        text.truncate(cut);
+    let fits = text.floor_char_boundary(200);
+    if fits < text.len() {
+        text.truncate(fits);
         text.push('…');
     }
     text

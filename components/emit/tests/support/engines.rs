@@ -78,7 +78,12 @@ pub struct Wasmtime {
 }
 
 thread_local! {
-    static ENGINE: wasmtime::Engine = wasmtime::Engine::default();
+    // Tests compile many modules and run each little.
+    static ENGINE: wasmtime::Engine = {
+        let mut config = wasmtime::Config::new();
+        config.cranelift_opt_level(wasmtime::OptLevel::None);
+        wasmtime::Engine::new(&config).unwrap()
+    };
 }
 
 pub fn wasmtime_module(module: &[u8]) -> wasmtime::Module {

@@ -3,9 +3,8 @@
 #![allow(dead_code, reason = "every test uses a part")]
 
 use auto_json::Value;
-use auto_rt::kernels::{novelty, text};
 use auto_schema::ir::{
-    Body, Bounds, Check, Edge, Effects, End, Graph, Guard, Node, Port, Uncertainty, parse_path, visit,
+    Body, Bounds, Edge, Effects, End, Graph, Guard, Node, Port, Uncertainty,
 };
 use auto_schema::types::Type;
 
@@ -120,50 +119,8 @@ pub fn reference_novelty(graph: &Graph, input: &str) -> Novelty {
     }
 }
 
+/// The guard pass measures as the artifact must.
 fn measured(guard: &Guard, input: &Value) -> Novelty {
-    let mut best = Novelty { reason: guard.checks[0].kind().to_owned(), score: 0, limit: guard.limit };
-    for check in &guard.checks {
-        let score = score(check, input);
-        if score > best.score {
-            best = Novelty { reason: check.kind().to_owned(), score, limit: guard.limit };
-        }
-    }
-    best
-}
-
-fn score(check: &Check, input: &Value) -> u32 {
-    let all = |path: &str, one: &dyn Fn(&Value) -> u32| {
-        let mut most = 0;
-        visit(input, &parse_path(path).unwrap(), &mut |value| most = most.max(one(value)));
-        most
-    };
-    let broken = |broken: bool| if broken { novelty::MOST } else { 0 };
-    match check {
-        Check::Shape { ty } => broken(ty.accepts(input).is_err()),
-        Check::Length { path, min, max } => all(path, &|value| {
-            let length = match value {
-                Value::Text(text) => text::chars(text),
-                Value::List(items) => items.len(),
-                _ => return 0,
-            };
-            broken(!(*min..=*max).contains(&(length as u64)))
-        }),
-        Check::Characters { path, classes } => all(path, &|value| {
-            broken(value.as_text().is_some_and(|text| novelty::character_classes(text) & !classes != 0))
-        }),
-        Check::Range { path, min, max } => {
-            let bound = |text: &str| *Value::parse(text).unwrap().as_number().unwrap();
-            let (min, max) = (bound(min), bound(max));
-            all(path, &|value| {
-                broken(
-                    value
-                        .as_number()
-                        .is_some_and(|number| number.compare(&min).is_lt() || number.compare(&max).is_gt()),
-                )
-            })
-        }
-        Check::Sketch { path, bits, table } => {
-            all(path, &|value| value.as_text().map_or(0, |text| novelty::sketch_score(text.as_bytes(), *bits, table)))
-        }
-    }
+    let novelty = auto_guard::assess(guard, input);
+    Novelty { reason: novelty.reason.to_owned(), score: novelty.score, limit: novelty.limit }
 }
