@@ -438,11 +438,8 @@ fn item_roots(interner: &mut Interner, items: &[Id], depth: usize) -> Vec<(Expr,
 }
 
 fn item_constants(interner: &mut Interner, items: &[Id], target: &[Id]) -> Constants {
-    let owned = |ids: &[Id], interner: &Interner| -> Vec<String> {
-        ids.iter().filter_map(|&id| interner.text(id).map(str::to_owned)).collect()
-    };
-    let (inputs, outputs) = (owned(items, interner), owned(target, interner));
-    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-    let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
-    Constants::mine(&[inputs], &[outputs], interner)
+    let outputs: Vec<Value> = target.iter().filter_map(|&id| interner.get(id).cloned()).collect();
+    let roots = item_roots(interner, items, 1);
+    let columns: Vec<Vec<Id>> = roots.into_iter().map(|(_, column)| column).collect();
+    crate::search::mine(&columns, &outputs.iter().collect::<Vec<_>>(), interner)
 }

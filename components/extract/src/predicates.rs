@@ -72,7 +72,7 @@ impl Predicates {
     /// Makes the predicates. Cut short, not wrong, when the meter runs out.
     pub fn make(bank: &Bank, interner: &mut Interner, meter: &mut Meter) -> Predicates {
         let mut maker = Maker { bank, rows: all_rows(bank.rows()), best: HashMap::new(), all: Vec::new() };
-        maker.from_terms(interner, meter);
+        maker.terms(interner, meter);
         let forms = maker.keywords(interner, meter);
         let mut all = maker.all;
         all.sort_by_key(|predicate| predicate.cost);
@@ -162,7 +162,7 @@ impl Maker<'_> {
         }
     }
 
-    fn from_terms(&mut self, interner: &Interner, meter: &mut Meter) {
+    fn terms(&mut self, interner: &Interner, meter: &mut Meter) {
         let mut used: BTreeMap<Kind, usize> = BTreeMap::new();
         let bank = self.bank;
         let mut cheap: Vec<TermId> =
@@ -176,7 +176,7 @@ impl Maker<'_> {
                 continue;
             }
             match kind {
-                Kind::Bool => self.from_bool(id, interner),
+                Kind::Bool => self.truths(id, interner),
                 Kind::Number => {
                     self.thresholds(id, interner);
                     self.equalities(id);
@@ -190,7 +190,7 @@ impl Maker<'_> {
         }
     }
 
-    fn from_bool(&mut self, id: TermId, interner: &Interner) {
+    fn truths(&mut self, id: TermId, interner: &Interner) {
         let term = self.bank.term(id);
         let rows = self.where_column(id, |value| interner.get(value).and_then(Value::as_bool) == Some(true));
         self.add(rows, term.cost, Test::Term(id), !term.total);
@@ -416,15 +416,21 @@ fn roundest(low: i128, high: i128) -> i128 {
     best
 }
 
-/// Less is rounder: fewer significant digits, then 1, 2 or 5, then near the middle.
-fn roundness(number: i128, low: i128, high: i128) -> (u32, bool, u128) {
+/// Less is rounder: fewer significant digits, then 1, 2 or 5, then other multiples of 5,
+/// then near the middle.
+fn roundness(number: i128, low: i128, high: i128) -> (u32, u8, u128) {
     let mut significant = number.unsigned_abs();
     while significant != 0 && significant.is_multiple_of(10) {
         significant /= 10;
     }
     let digits = significant.checked_ilog10().map_or(0, |log| log + 1);
     let middle = low + (high - low) / 2;
-    (digits, !matches!(significant, 0 | 1 | 2 | 5), number.abs_diff(middle))
+    let rank = match significant {
+        0 | 1 | 2 | 5 => 0,
+        other if other.is_multiple_of(5) => 1,
+        _ => 2,
+    };
+    (digits, rank, number.abs_diff(middle))
 }
 
 #[cfg(test)]
@@ -444,6 +450,7 @@ mod tests {
         assert_eq!(at("120", "900"), "ge 500");
         assert_eq!(at("300", "450"), "ge 400");
         assert_eq!(at("960", "1480"), "ge 1000");
+        assert_eq!(at("249", "260"), "ge 250");
         assert_eq!(at("-7", "3"), "ge 0");
         assert_eq!(at("0.2", "0.9"), "ge 0.5");
         assert_eq!(at("1.5", "2.25"), "ge 2");

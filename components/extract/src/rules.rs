@@ -62,13 +62,13 @@ fn log2(value: u64) -> u64 {
     }
     let whole = value.ilog2();
     // The mantissa in [1, 2) with 31 bits after the point; squaring it gives a bit a time.
-    let mut mantissa = u128::from(value) << 31 >> whole;
+    let mut mantissa = (u128::from(value) << 31) >> whole;
     let mut log = u64::from(whole);
     for _ in 0..8 {
-        mantissa = mantissa * mantissa >> 31;
+        mantissa = (mantissa * mantissa) >> 31;
         let bit = (mantissa >> 32) as u64 & 1;
         mantissa >>= bit;
-        log = log << 1 | bit;
+        log = (log << 1) | bit;
     }
     log
 }

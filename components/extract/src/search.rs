@@ -2,7 +2,7 @@
 //! examples, checks what it finds on all of them, and adds those that were wrong to the
 //! sample (counterexample-guided synthesis, Solar-Lezama 2008).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Value, write::compare_keys};
 use auto_lang::{Expr, eval};
@@ -51,6 +51,10 @@ pub struct Found {
 const FIRST_SAMPLE: usize = 64;
 const MORE: usize = 16;
 
+/// Examples of each output that the first sample has if it can, and its most examples.
+const OF_EACH: usize = 4;
+const MOST_FIRST: usize = 96;
+
 /// The most fields of the input that are looked at, and how deep.
 const MAX_ROOTS: usize = 200;
 const MAX_ROOT_DEPTH: usize = 5;
@@ -63,7 +67,7 @@ pub fn search(problem: &Problem) -> Found {
         return Found { notes: vec![note.to_owned()], ..Found::default() };
     }
     let mut meter = Meter::new(problem.steps);
-    let mut sample: Vec<usize> = spread(examples.len(), FIRST_SAMPLE);
+    let mut sample = first_sample(examples);
     loop {
         let mut found = attempt(examples, &sample, &mut meter);
         let wrong: Vec<usize> = match found.programs.first() {
@@ -93,6 +97,31 @@ fn fits(program: &Expr, example: &Example) -> bool {
     eval(program, &example.input).as_ref() == Some(&example.output)
 }
 
+/// Examples spread evenly, and some of each output that recurs, field by field: what is
+/// rare would else be missed, and could not be told from chance.
+fn first_sample(examples: &[Example]) -> Vec<usize> {
+    let mut sample = spread(examples.len(), FIRST_SAMPLE);
+    if sample.len() < examples.len() {
+        let mut seen: BTreeMap<(&str, &Value), usize> = BTreeMap::new();
+        for (at, example) in examples.iter().enumerate() {
+            let parts: Vec<(&str, &Value)> = match example.output.as_record() {
+                Some(record) => record.iter().collect(),
+                None => vec![("", &example.output)],
+            };
+            let rare = parts.into_iter().any(|part| {
+                let count = seen.entry(part).or_default();
+                *count += 1;
+                *count <= OF_EACH
+            });
+            if rare && sample.len() < MOST_FIRST && !sample.contains(&at) {
+                sample.push(at);
+            }
+        }
+        sample.sort_unstable();
+    }
+    sample
+}
+
 /// `most` numbers below `count`, evenly.
 fn spread(count: usize, most: usize) -> Vec<usize> {
     let taken = count.min(most);
@@ -101,7 +130,7 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
 
 /// One round over a sample.
 fn attempt(examples: &[Example], sample: &[usize], meter: &mut Meter) -> Found {
-    let mut interner = Interner::new();
+    let mut interner = Interner::default();
     let inputs: Vec<Id> = sample.iter().map(|&at| interner.intern(examples[at].input.clone())).collect();
     let target: Vec<Id> = sample.iter().map(|&at| interner.intern(examples[at].output.clone())).collect();
     let roots = roots(Expr::Input, inputs, &mut interner);
@@ -114,7 +143,8 @@ fn attempt(examples: &[Example], sample: &[usize], meter: &mut Meter) -> Found {
     Found { programs, exhausted, notes: solver.notes, steps: 0 }
 }
 
-fn mine(columns: &[Vec<Id>], outputs: &[&Value], interner: &mut Interner) -> Constants {
+/// The constants of inputs, field by field, and of outputs.
+pub fn mine(columns: &[Vec<Id>], outputs: &[&Value], interner: &mut Interner) -> Constants {
     let texts = |column: &Vec<Id>| -> Vec<String> {
         column.iter().filter_map(|&id| interner.text(id).map(str::to_owned)).collect()
     };

@@ -581,8 +581,9 @@ fn ratios(x: &Number, y: &Number) -> Vec<Number> {
 fn contexts(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut left: Option<String> = None;
     let mut right: Option<String> = None;
-    for (text, part) in pairs {
-        let Some(at) = (!part.is_empty()).then(|| text.find(part)).flatten() else { return Vec::new() };
+    // An empty part is everywhere, so it says nothing here.
+    for (text, part) in pairs.iter().filter(|(_, part)| !part.is_empty()) {
+        let Some(at) = text.find(part) else { return Vec::new() };
         let (before, after) = (&text[..at], &text[at + part.len()..]);
         left = Some(left.map_or_else(|| tail(before, before), |left| tail(&left, before)));
         right = Some(right.map_or_else(|| head(after, after), |right| head(&right, after)));

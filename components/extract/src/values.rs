@@ -75,9 +75,9 @@ pub struct Interner {
     previous: Vec<Id>,
 }
 
-impl Interner {
+impl Default for Interner {
     /// Nothing yet.
-    pub fn new() -> Interner {
+    fn default() -> Interner {
         Interner {
             values: vec![Value::Null],
             kinds: vec![Kind::Undefined],
@@ -85,7 +85,9 @@ impl Interner {
             previous: vec![UNDEFINED],
         }
     }
+}
 
+impl Interner {
     /// The number of a value.
     pub fn intern(&mut self, value: Value) -> Id {
         let mut hasher = Fast::default();

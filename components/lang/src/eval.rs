@@ -147,7 +147,12 @@ pub fn apply(op: Op, arguments: &[&Value]) -> Option<Value> {
 }
 
 fn unary(op: Op, a: &Value) -> Option<Value> {
-    let text_of = |run: fn(&str, &mut Bytes)| Bytes::collect(|out| Some(run(a.as_text()?, out)));
+    let text_of = |run: fn(&str, &mut Bytes)| {
+        Bytes::collect(|out| {
+            run(a.as_text()?, out);
+            Some(())
+        })
+    };
     match op {
         Op::Lower => text_of(|text, out| text::lower(text, &mut out.sink())),
         Op::Upper => text_of(|text, out| text::upper(text, &mut out.sink())),
@@ -156,8 +161,8 @@ fn unary(op: Op, a: &Value) -> Option<Value> {
         Op::Digits => text_of(|text, out| text::digits(text, &mut out.sink())),
         Op::Letters => text_of(|text, out| text::letters(text, &mut out.sink())),
         Op::Trim => Some(text::trim(a.as_text()?).into()),
-        Op::Words => list(|items| Some(text::words(a.as_text()?, &mut |word| items.push(word.into())))),
-        Op::Lines => list(|items| Some(text::lines(a.as_text()?, &mut |line| items.push(line.into())))),
+        Op::Words => parts(a, |text, items| text::words(text, &mut |word| items.push(word.into()))),
+        Op::Lines => parts(a, |text, items| text::lines(text, &mut |line| items.push(line.into()))),
         Op::Chars => Some(text::chars(a.as_text()?).into()),
         Op::Number => number::parse(a.as_text()?).map(Value::Number),
         Op::Text => match a {
@@ -185,7 +190,7 @@ fn unary(op: Op, a: &Value) -> Option<Value> {
 fn binary(op: Op, a: &Value, b: &Value) -> Option<Value> {
     match op {
         Op::Strip => Some(text::strip(a.as_text()?, b.as_text()?).into()),
-        Op::Split => list(|items| text::split(a.as_text()?, b.as_text()?, &mut |part| items.push(part.into()))),
+        Op::Split => split(a.as_text()?, b.as_text()?),
         Op::Join => join(a.as_list()?, b.as_text()?),
         Op::Substr => text::substr(a.as_text()?, integer(b)?, None).map(Value::from),
         Op::Before => text::before(a.as_text()?, b.as_text()?).map(Value::from),
@@ -269,9 +274,15 @@ impl Bytes {
     }
 }
 
-fn list(run: impl FnOnce(&mut Vec<Value>) -> Option<()>) -> Option<Value> {
+fn parts<'a>(text: &'a Value, run: impl FnOnce(&'a str, &mut Vec<Value>)) -> Option<Value> {
     let mut items = Vec::new();
-    run(&mut items)?;
+    run(text.as_text()?, &mut items);
+    Some(Value::List(items))
+}
+
+fn split(text: &str, separator: &str) -> Option<Value> {
+    let mut items = Vec::new();
+    text::split(text, separator, &mut |part| items.push(part.into()))?;
     Some(Value::List(items))
 }
 

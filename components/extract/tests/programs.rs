@@ -1,0 +1,249 @@
+//! What is found for behaviours of the kinds that agents have, and what is refused.
+
+use auto_extract::search::{Example, Found, Problem, search};
+use auto_json::{Record, Value};
+use auto_lang::{Expr, eval, parse};
+
+const STEPS: u64 = 2_000_000;
+
+fn example(input: &str, output: &str) -> Example {
+    let value = |text: &str| Value::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    Example { input: value(input), output: value(output) }
+}
+
+fn find(examples: &[Example]) -> Found {
+    search(&Problem { examples, unlabelled: &[], steps: STEPS, candidates: 4 })
+}
+
+/// Examples of a program over inputs.
+fn behaviour(program: &str, inputs: impl IntoIterator<Item = Value>) -> Vec<Example> {
+    let program = parse(program).unwrap();
+    let apply = |input: Value| Example { output: eval(&program, &input).unwrap(), input };
+    inputs.into_iter().map(apply).collect()
+}
+
+fn best(examples: &[Example]) -> Expr {
+    let found = find(examples);
+    let (program, _) = found
+        .programs
+        .first()
+        .unwrap_or_else(|| panic!("nothing found for {}: {:?}", examples[0].output, found.notes))
+        .clone();
+    for example in examples {
+        assert_eq!(eval(&program, &example.input).as_ref(), Some(&example.output), "{program}");
+    }
+    program
+}
+
+fn texts(inputs: &[&str]) -> Vec<Value> {
+    inputs.iter().map(|text| Value::Record(Record::new().with("t", *text))).collect()
+}
+
+/// The best program for `program`'s behaviour on `inputs`, which must be the expected one.
+fn assert_finds(program: &str, inputs: Vec<Value>, expected: &str) {
+    assert_eq!(best(&behaviour(program, inputs)).to_string(), expected);
+}
+
+#[test]
+fn fields_and_parts_of_texts() {
+    let names = texts(&["Ana Novak", "Bo Li", "Chris van Dam", "Dee Ng"]);
+    assert_finds("$.t", names.clone(), "$.t");
+    assert_finds("last(words($.t))", names.clone(), "last(words($.t))");
+    assert_finds("upper($.t)", names, "upper($.t)");
+    let orders = texts(&["Re: order ORD-17 late", "please see AB-2024 now", "X-9", "the id is QQ-1-2."]);
+    assert_finds("token($.t, \"id\", 0)", orders, "token($.t, \"id\", 0)");
+    let urls = texts(&["see <a> now", "<bc> x", "what <d e f> is", "<> or <g>"]);
+    assert_eq!(best(&behaviour("between($.t, \"<\", \">\")", urls)).to_string(), "between($.t, \"<\", \">\")");
+}
+
+#[test]
+fn numbers() {
+    let inputs = |range: std::ops::Range<i64>| -> Vec<Value> {
+        range.map(|n| Value::Record(Record::new().with("n", n).with("m", n * n % 7))).collect()
+    };
+    assert_finds("add($.n, 12)", inputs(3..9), "add($.n, 12)");
+    assert_finds("mul($.n, 1.25)", inputs(3..9), "mul($.n, 1.25)");
+    assert_finds("sub(100, $.n)", inputs(3..9), "sub(100, $.n)");
+    assert_finds("add($.m, $.n)", inputs(3..9), "add($.m, $.n)");
+    assert_finds("count(words($.t))", texts(&["a b", "c", "d e f", "g h i j"]), "count(words($.t))");
+}
+
+#[test]
+fn texts_from_parts() {
+    let inputs = [("Ana", 3), ("Bo", 12), ("Cy", 7), ("Dee", 10)];
+    let inputs: Vec<Value> =
+        inputs.iter().map(|(who, n)| Value::Record(Record::new().with("who", *who).with("n", *n))).collect();
+    let program = "concat(\"Hello \", $.who, \": \", text($.n), \" items\")";
+    assert_finds(program, inputs, program);
+}
+
+#[test]
+fn thresholds_at_round_numbers() {
+    let amounts = [3, 40, 180, 249, 260, 300, 470, 620, 990, 1004, 1200, 2500, 9000, 120, 75, 700];
+    let inputs: Vec<Value> = amounts.iter().map(|n| Value::Record(Record::new().with("n", *n))).collect();
+    let program = best(&behaviour("if(ge($.n, 1000), \"high\", if(ge($.n, 250), \"mid\", \"low\"))", inputs));
+    for (amount, level) in [(999, "\"mid\""), (1000, "\"high\""), (250, "\"mid\""), (-5, "\"low\"")] {
+        let input = Value::Record(Record::new().with("n", amount));
+        assert_eq!(eval(&program, &input).unwrap().to_string(), level, "{program} at {amount}");
+    }
+}
+
+/// The rules of F4 over structured fields: blocked or at least 20,000: reject; under 500,
+/// or under 5,000 and preferred: approve; review otherwise.
+#[test]
+fn routing_by_amount_and_kind() {
+    let policy = "if(or(eq($.vendor, \"blocked\"), ge($.amount, 20000)), \"reject\", \
+                  if(or(lt($.amount, 500), and(lt($.amount, 5000), eq($.vendor, \"preferred\"))), \"approve\", \"review\"))";
+    let amounts = [45, 310, 499, 500, 980, 2400, 4990, 5000, 9100, 19900, 20000, 48000];
+    let ticket = |vendor: &str, amount: i64| {
+        Value::Record(Record::new().with("vendor", vendor).with("amount", amount).with("note", "as agreed"))
+    };
+    let vendors = ["blocked", "new", "preferred", "standard"];
+    let seen = vendors.iter().flat_map(|vendor| amounts.iter().map(move |amount| ticket(vendor, *amount)));
+    let program = best(&behaviour(policy, seen));
+    let policy = parse(policy).unwrap();
+    let unseen = vendors.iter().flat_map(|vendor| [1, 700, 3000, 7000, 21000].map(|amount| ticket(vendor, amount)));
+    for input in unseen {
+        assert_eq!(eval(&program, &input), eval(&policy, &input), "{program} at {input}");
+    }
+}
+
+#[test]
+fn routing_by_keyword() {
+    let subjects = [
+        "Refund for kettle",
+        "where is my refund",
+        "REFUND please",
+        "partial refund due",
+        "refund of the deposit",
+        "Invoice missing",
+        "your invoice 17",
+        "second invoice?",
+        "Wrong INVOICE sent",
+        "invoice address",
+        "Opening hours",
+        "do you ship abroad",
+        "a question",
+        "broken link on site",
+        "thanks a lot",
+        "size of the box",
+    ];
+    let policy = "if(contains(lower($.t), \"refund\"), \"returns\", if(contains(lower($.t), \"invoice\"), \"billing\", \"other\"))";
+    let program = best(&behaviour(policy, texts(&subjects)));
+    for (subject, queue) in [("A REFUND, now", "returns"), ("Invoices", "billing"), ("hello", "other")] {
+        let input = texts(&[subject]).remove(0);
+        assert_eq!(eval(&program, &input), Some(queue.into()), "{program}");
+    }
+}
+
+#[test]
+fn lists() {
+    let item = |name: &str, price: i64| Value::Record(Record::new().with("name", name).with("price", price));
+    let order = |items: Vec<Value>| Value::Record(Record::new().with("items", items));
+    let orders = vec![
+        order(vec![item("tea", 4), item("pot", 30), item("cup", 9)]),
+        order(vec![item("sofa", 700)]),
+        order(vec![item("pen", 2), item("ink", 12), item("desk", 300), item("lamp", 40)]),
+        order(vec![item("mat", 11), item("jar", 7)]),
+    ];
+    assert_finds("map($.items, x => x.name)", orders.clone(), "map($.items, x => x.name)");
+    assert_finds("count($.items)", orders.clone(), "count($.items)");
+    let program = best(&behaviour("map(filter($.items, x => ge(x.price, 10)), x => x.name)", orders.clone()));
+    let held_out = order(vec![item("bun", 1), item("oven", 450)]);
+    assert_eq!(eval(&program, &held_out).unwrap().to_string(), "[\"oven\"]", "{program}");
+    let program =
+        best(&behaviour("map($.items, x => {\"label\": upper(x.name), \"cents\": mul(x.price, 100)})", orders));
+    assert_eq!(
+        eval(&program, &held_out).unwrap().to_string(),
+        r#"[{"cents":100,"label":"BUN"},{"cents":45000,"label":"OVEN"}]"#
+    );
+}
+
+/// The behaviour of the first version's toy span, from four inputs.
+#[test]
+fn keywords_of_a_document() {
+    let policy = "join(take(sort(dedup(filter(map(words(lower($.prompt)), w => strip(w, \".,\")), w => gt(chars(w), 4)))), 3), \" \")";
+    let prompts = [
+        "Compilers translate agent cognition into fast deterministic artifacts.",
+        "Compilers translate agent cognition into fast deterministic binaries.",
+        "The quick brown fox jumps over the lazy dog near the riverbank.",
+        "The quick brown fox naps over the lazy dog near the riverbank.",
+    ];
+    let prompt = |text: &str| Value::Record(Record::new().with("prompt", text));
+    let program = best(&behaviour(policy, prompts.iter().map(|text| prompt(text))));
+    let held_out = prompt("Small models answer, large models hesitate.");
+    assert_eq!(eval(&program, &held_out).unwrap(), "answer hesitate large".into(), "{program}");
+}
+
+#[test]
+fn templates_by_kind() {
+    let names = ["Ana", "Bo", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Jan", "Kim", "Lea"];
+    let inputs = names.iter().enumerate().map(|(index, name)| {
+        let kind = if index % 2 == 0 { "late" } else { "lost" };
+        Value::Record(Record::new().with("kind", kind).with("who", *name))
+    });
+    let policy = "if(eq($.kind, \"late\"), concat(\"Sorry for the delay, \", $.who, \".\"), concat($.who, \": we send it again.\"))";
+    let program = best(&behaviour(policy, inputs));
+    let held_out = Value::Record(Record::new().with("kind", "late").with("who", "Zoe"));
+    assert_eq!(eval(&program, &held_out).unwrap(), "Sorry for the delay, Zoe.".into(), "{program}");
+}
+
+#[test]
+fn optional_parts_have_a_default() {
+    let inputs = texts(&["see A-1", "none here", "B-22 again", "nothing", "id C-3", "no"]);
+    assert_finds("default(token($.t, \"id\", 0), \"\")", inputs, "default(token($.t, \"id\", 0), \"\")");
+}
+
+#[test]
+fn a_table_is_refused() {
+    let examples: Vec<Example> = (0..12)
+        .map(|n| example(&format!("{{\"t\": \"w{}\"}}", n * 7 % 12), &format!("\"{}\"", ["x", "y", "z"][n * n % 3])))
+        .collect();
+    let found = find(&examples);
+    assert!(found.programs.is_empty(), "{:?}", found.programs);
+    assert!(found.notes.iter().any(|note| note.contains("table")), "{:?}", found.notes);
+    // Two inputs, two unrelated outputs.
+    let found = find(&[example("{\"t\": \"a\"}", "\"q\""), example("{\"t\": \"b\"}", "\"r\"")]);
+    assert!(found.programs.is_empty(), "{:?}", found.programs);
+    assert!(!found.notes.is_empty());
+}
+
+#[test]
+fn one_input_is_no_evidence() {
+    let found = find(&[example("{\"t\": \"a\"}", "\"a\"")]);
+    assert!(found.programs.is_empty());
+    assert!(found.notes[0].contains("at least two"));
+    assert_eq!(best(&[example("{\"t\": \"a\"}", "7"), example("{\"t\": \"b\"}", "7")]).to_string(), "7");
+}
+
+#[test]
+fn the_budget_is_kept_and_the_search_repeats() {
+    let inputs = texts(&["Ana Novak", "Bo Li", "Chris van Dam", "Dee Ng"]);
+    let examples = behaviour("concat(first(words($.t)), \"/\", last(words($.t)))", inputs);
+    let run = |steps: u64| search(&Problem { examples: &examples, unlabelled: &[], steps, candidates: 4 });
+    for steps in [0, 10, 1_000] {
+        assert!(run(steps).steps <= steps);
+    }
+    let none = run(10);
+    assert!(none.programs.is_empty() && none.notes[0].contains("budget"), "{:?}", none.notes);
+    let (once, twice) = (run(STEPS), run(STEPS));
+    assert_eq!(once.programs, twice.programs);
+    assert_eq!(once.steps, twice.steps);
+    assert!(!once.programs.is_empty());
+}
+
+#[test]
+fn more_examples_than_are_looked_at_together() {
+    let inputs = (0..400).map(|n| Value::Record(Record::new().with("n", n).with("m", n % 13)));
+    let program = best(&behaviour("if(ge($.n, 390), \"last\", if(lt($.m, 5), \"low\", \"rest\"))", inputs));
+    assert!(program.size() < 20, "{program}");
+}
+
+#[test]
+fn unlabelled_inputs_rank_programs() {
+    let examples = behaviour("token($.t, \"id\", 0)", texts(&["A-1 is", "B-2 was", "C-3 be"]));
+    let unlabelled = texts(&["the D-4", "an E-5", "one F-6"]);
+    let found = search(&Problem { examples: &examples, unlabelled: &unlabelled, steps: STEPS, candidates: 4 });
+    let program = &found.programs[0].0;
+    assert!(unlabelled.iter().all(|input| eval(program, input).is_some()), "{program}");
+}
