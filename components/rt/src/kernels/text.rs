@@ -404,7 +404,7 @@ mod tests {
     extern crate std;
     use std::string::String;
     use std::vec::Vec;
-    use std::{format, vec};
+    use std::vec;
 
     use super::*;
 
@@ -486,7 +486,7 @@ mod tests {
         for _ in 0..20_000 {
             let text: String = (0..next(40)).map(|_| ['a', 'b', 'é'][next(3) as usize]).collect();
             let part: String = (0..next(4)).map(|_| ['a', 'b', 'é'][next(3) as usize]).collect();
-            assert_eq!(find(text.as_bytes(), part.as_bytes()), text.find(&part), "{}", format!("{text} {part}"));
+            assert_eq!(find(text.as_bytes(), part.as_bytes()), text.find(&part), "{text} {part}");
         }
     }
 }
