@@ -11,11 +11,16 @@ use crate::workspace::{Component, Workspace, output, run, write_if_changed};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Components, then every binary.
+/// Components, then every binary. `auto-host` is linked twice where a component changed:
+/// the first one compiles the components, the second carries the code as well.
 pub fn build_all(workspace: &Workspace) -> Result<()> {
-    build(workspace)?;
+    let names = build(workspace)?;
+    let binaries = || workspace.cargo(["build", "--release", "-p", "auto-host", "-p", "auto-evals"]);
     eprintln!("building auto-host and auto-evals");
-    run(&mut workspace.cargo(["build", "--release", "-p", "auto-host", "-p", "auto-evals"]))
+    run(&mut binaries())?;
+    let files = names.iter().map(|name| workspace.components().join(format!("{name}.wasm")));
+    run(Command::new(workspace.binary("auto-host")).args(["pass", "precompile"]).args(files))?;
+    run(&mut binaries())
 }
 
 /// Every component crate into `target/components/NAME.wasm`; files of crates that are gone

@@ -21,7 +21,7 @@ cargo xtask VERB
 
   setup                     the wasm target and tools; installs, or names the command that does
   build [--components-only] the components into target/components, then the binaries that embed them
-  demo                      the main job on the shipped example, from recording to a running .cbin
+  demo [--no-build]         the main job on the shipped example, from recording to a running .cbin
   test                      builds, then runs every test
   ci                        what .ci/run calls: formatting, lints, generated code, WIT, tests
   codegen [--check]         generated Rust and component types under schema/src/generated
@@ -50,7 +50,11 @@ fn dispatch(words: &[&str]) -> Result<()> {
         ["setup"] => setup::run_verb(&workspace),
         ["build"] => components::build_all(&workspace),
         ["build", "--components-only"] => components::build(&workspace).map(drop),
-        ["demo"] => demo::run(&workspace),
+        ["demo"] => {
+            demo::build(&workspace)?;
+            demo::run(&workspace)
+        }
+        ["demo", "--no-build"] => demo::run(&workspace),
         ["test"] => checks::test(&workspace),
         ["ci"] => checks::ci(&workspace),
         ["codegen"] => codegen::run_verb(&workspace, codegen::Mode::Write),

@@ -57,9 +57,10 @@ impl Model {
     }
 
     /// Asks about every ticket of a file, with nothing recorded.
-    pub fn ask(&self, agent: &str, tickets: &str) -> Result<Vec<Asked>> {
+    pub fn ask(&self, folder: &Path, agent: &str, tickets: &str) -> Result<Vec<Asked>> {
         let printed = Command::new("python3")
             .args([agent, tickets, "--answers"])
+            .current_dir(folder)
             .env("DEMO_MODEL_URL", self.url())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env_remove("AUTO_TRACE_FILE")

@@ -10,10 +10,10 @@ mod figures;
 mod modules;
 mod tell;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use auto_json::Value;
 
 use crate::workspace::Workspace;
@@ -22,22 +22,26 @@ use agent::Model;
 use figures::{Comparison, Figures};
 use tell::{Program, heading, say};
 
-/// Runs the whole of it.
-pub fn run(workspace: &Workspace) -> Result<()> {
+/// Sets up and builds what the demo runs.
+pub fn build(workspace: &Workspace) -> Result<()> {
     heading("Set-up and build");
     setup::run_verb(workspace)?;
-    components::build_all(workspace)?;
+    components::build_all(workspace)
+}
+
+/// Runs the whole of it with the binaries as they are.
+pub fn run(workspace: &Workspace) -> Result<()> {
     let started = Instant::now();
     let demo = Demo::prepare(workspace)?;
     let model = Model::start(&demo.data)?;
     demo.record(&model)?;
     demo.census_and_verdict()?;
     demo.compile()?;
-    let figures = demo.answers(&model)?;
+    let comparison = demo.answers(&model)?;
     demo.abstains()?;
     demo.refuses()?;
     demo.tau_bench(workspace)?;
-    heading("Model against .cbin");
+    let figures = demo.measure(comparison)?;
     print!("{figures}");
     say(&format!("\nDone in {:.1} s after the build. Look further with:", started.elapsed().as_secs_f64()));
     for verb in ["inspect", "explain"] {
@@ -72,8 +76,15 @@ impl Demo {
         })
     }
 
+    /// A file of `evals/demo`, as seen from the folder the commands run in.
     fn file(&self, name: &str) -> String {
-        self.data.join(name).display().to_string()
+        format!("../../evals/demo/{name}")
+    }
+
+    fn first_held_out(&self) -> Result<String> {
+        let path = self.data.join("held-out.jsonl");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
+        Ok(text.lines().next().unwrap_or_default().to_owned())
     }
 
     fn record(&self, model: &Model) -> Result<()> {
@@ -106,7 +117,7 @@ impl Demo {
             let command = ["compile", "--contract", &contract, "--store", "demo.db", "--out", out, "--explain"];
             self.host.expect(0, &command)
         };
-        let cold = compile("triage.cbin")?;
+        let first = compile("triage.cbin")?;
         let again = self
             .host
             .quiet()
@@ -114,28 +125,33 @@ impl Demo {
         let same = self.read("triage.cbin")? == self.read("again.cbin")?;
         ensure!(same, "the same evidence compiled twice gave two different files");
         say(&format!(
-            "That took {} ms; compiling the unchanged evidence again took {} ms and gave the same bytes.",
-            cold.millis, again.millis
+            "The first compile took {} ms, in which the passes themselves were compiled to machine code, once per\n\
+             machine. With the evidence unchanged it took {} ms and gave the same bytes.",
+            first.millis, again.millis
         ));
         Ok(())
     }
 
     /// Asks the model and the artifact about tickets that were never recorded.
-    fn answers(&self, model: &Model) -> Result<Figures> {
+    fn answers(&self, model: &Model) -> Result<Comparison> {
         heading("Twelve tickets that were never recorded");
         let held_out = self.file("held-out.jsonl");
-        let first = std::fs::read_to_string(&held_out)?.lines().next().unwrap_or_default().to_owned();
-        self.host.expect(0, &["run", "triage.cbin", "--input", &first])?;
-        let asked = model.ask(&self.file("agent.py"), &held_out)?;
+        self.host.expect(0, &["run", "triage.cbin", "--input", &self.first_held_out()?])?;
+        let asked = model.ask(&self.folder, &self.file("agent.py"), &held_out)?;
         let batch = self.host.quiet().expect(0, &["run", "triage.cbin", "--batch", &held_out])?;
         let comparison = Comparison::of(&asked, &batch.stdout)?;
         say(&comparison.sentence());
         comparison.acceptable()?;
+        Ok(comparison)
+    }
+
+    fn measure(&self, comparison: Comparison) -> Result<Figures> {
+        heading("Model against .cbin");
+        let held_out = self.file("held-out.jsonl");
         let call = ["call", "--artifact", "triage.cbin", "--inputs-file", &held_out, "--native", "demo"];
         let timing = self.evals.quiet().expect(0, &call)?;
         let timing = timing.stdout.lines().last().unwrap_or_default().to_owned();
-        let timing =
-            Value::parse(&timing).map_err(|error| anyhow::anyhow!("auto-evals call printed no JSON: {error}"))?;
+        let timing = Value::parse(&timing).map_err(|error| anyhow!("auto-evals call printed no JSON: {error}"))?;
         Ok(Figures { comparison, timing, bytes: self.read("triage.cbin")?.len() })
     }
 
@@ -167,27 +183,28 @@ impl Demo {
         seal("importing.wasm")?;
         say("The artifact with one bit flipped: its digest says so before anything runs.");
         self.write("tampered.cbin", &modules::tampered(&self.read("triage.cbin")?))?;
-        let first = std::fs::read_to_string(self.file("held-out.jsonl"))?.lines().next().unwrap_or_default().to_owned();
-        self.host.expect(6, &["run", "tampered.cbin", "--input", &first])?;
+        self.host.expect(6, &["run", "tampered.cbin", "--input", &self.first_held_out()?])?;
         Ok(())
     }
 
     /// 200 real runs of somebody else's agent, where they are at hand.
     fn tau_bench(&self, workspace: &Workspace) -> Result<()> {
         heading("A recording from outside: tau-bench, gpt-4o, airline");
-        let recording = workspace.path("../shared/data/traces/tau-bench-gpt-4o-airline.json");
-        if !recording.exists() {
-            say("Skipped: there is no ../shared/data/traces/tau-bench-gpt-4o-airline.json (it is gpt-4o-airline.json");
-            say("of github.com/sierra-research/tau-bench, historical_trajectories, MIT).");
+        let recording = "../shared/data/traces/tau-bench-gpt-4o-airline.json";
+        if !workspace.path(recording).exists() {
+            say(&format!("Skipped: there is no {recording} (it is gpt-4o-airline.json in"));
+            say("historical_trajectories of github.com/sierra-research/tau-bench, MIT).");
             return Ok(());
         }
-        let file = recording.display().to_string();
+        let file = format!("../../{recording}");
         let import = ["import", "--format", "tau-bench", "--task", "airline", "--store", "airline.db", &file];
         self.host.expect(0, &import)?;
         self.host.expect(0, &["census", "--task", "airline", "--store", "airline.db"])?;
         let census =
             self.host.quiet().expect(0, &["census", "--task", "airline", "--store", "airline.db", "--json"])?;
-        figures::check_tau_bench(&census.stdout)
+        figures::check_tau_bench(&census.stdout)?;
+        say("The counts agree with those in the README beside the recording.");
+        Ok(())
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
@@ -197,6 +214,6 @@ impl Demo {
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
-        std::fs::write(Path::new(&path), bytes).with_context(|| format!("could not write {}", path.display()))
+        std::fs::write(&path, bytes).with_context(|| format!("could not write {}", path.display()))
     }
 }
