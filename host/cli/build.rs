@@ -1,7 +1,9 @@
 //! Embeds the built components, so that the one binary is the whole tool.
 //!
-//! Looks in `$AUTO_COMPONENTS`, else in `target/components` of this workspace. Without
-//! them the binary still builds and says at run time what is missing.
+//! Looks in `$AUTO_COMPONENTS`, else in `target/components` of this workspace; beside a
+//! component's `NAME.wasm` there may be its compiled form `NAME.code`, made by
+//! `auto-host pass precompile` of this same version. Without components the binary still
+//! builds and says at run time what is missing.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -16,7 +18,10 @@ fn main() {
     files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm"));
     files.sort();
     let rows: String = files.iter().map(|file| row(file)).collect();
-    let source = format!("/// The components, by name.\npub const COMPONENTS: &[(&str, &[u8])] = &[\n{rows}];\n");
+    let source = format!(
+        "/// The components: name, bytes, and compiled code where there was some.\n\
+         pub const COMPONENTS: &[(&str, &[u8], Option<&[u8]>)] = &[\n{rows}];\n"
+    );
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("components.rs");
     if let Err(error) = fs::write(&out, source) {
         panic!("cannot write {}: {error}", out.display());
@@ -24,8 +29,13 @@ fn main() {
 }
 
 fn row(file: &Path) -> String {
-    println!("cargo:rerun-if-changed={}", file.display());
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    let path = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    format!("    ({name:?}, include_bytes!({path:?})),\n")
+    let include = |file: &Path| {
+        println!("cargo:rerun-if-changed={}", file.display());
+        let path = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        format!("include_bytes!({path:?})")
+    };
+    let code = file.with_extension("code");
+    let code = if code.exists() { format!("Some({})", include(&code)) } else { "None".to_owned() };
+    format!("    ({name:?}, {}, {code}),\n", include(file))
 }

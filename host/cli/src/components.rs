@@ -47,15 +47,22 @@ impl Toolbox {
         match &global.passes {
             Some(folder) => toolbox.add_folder(folder)?,
             None => {
-                for (name, bytes) in COMPONENTS {
-                    let pass = toolbox.add(name, bytes.to_vec())?;
+                for (name, bytes, code) in COMPONENTS {
+                    let pass = match code {
+                        // SAFETY: the code is part of this executable, put there by its
+                        // build, which had it from `precompile` of these same bytes.
+                        Some(code) => unsafe { toolbox.engine.load_precompiled(name, bytes.to_vec(), code) }?,
+                        None => toolbox.engine.load(name, bytes.to_vec())?,
+                    };
                     toolbox.builtin.insert(pass.digest);
+                    toolbox.add(pass);
                 }
             }
         }
         for file in extra {
             let label = file.display().to_string();
-            toolbox.add(&label, files::read(file)?)?;
+            let pass = toolbox.engine.load(&label, files::read(file)?)?;
+            toolbox.add(pass);
         }
         Ok(toolbox)
     }
@@ -67,19 +74,18 @@ impl Toolbox {
         paths.sort();
         for path in paths {
             let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            self.add(&label, files::read(&path)?)?;
+            let pass = self.engine.load(&label, files::read(&path)?)?;
+            self.add(pass);
         }
         Ok(())
     }
 
-    fn add(&mut self, label: &str, bytes: Vec<u8>) -> Result<Arc<Pass>, Failure> {
-        let pass = self.engine.load(label, bytes)?;
+    fn add(&mut self, pass: Arc<Pass>) {
         // Importers and drivers are chosen by name, not by interface: there are several.
         if ![IMPORTER, JOB].iter().any(|interface| exports(&pass, interface)) {
             self.providers.push(pass.clone());
         }
-        self.all.push(pass.clone());
-        Ok(pass)
+        self.all.push(pass);
     }
 
     /// The trace importers, each the only provider of a stack of its own.

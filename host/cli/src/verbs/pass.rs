@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use auto_engine::{Engine, Options};
 use auto_json::{Record, Value};
 use clap::{Args, Subcommand};
 
 use crate::components::Toolbox;
 use crate::failure::Failure;
+use crate::files;
 use crate::options::Global;
-use crate::reply::Reply;
+use crate::reply::{Exit, Reply};
 
 /// Show and check the components the compiler is made of
 #[derive(Args)]
@@ -26,32 +28,62 @@ enum Action {
         #[arg(long = "pass", value_name = "P.wasm")]
         extra: Vec<PathBuf>,
     },
+    /// Compile components for this machine; the build of auto-host embeds the result
+    #[command(hide = true)]
+    Precompile {
+        /// The components; the code goes beside each, as NAME.code
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let Action::List { extra } = self.action;
-        let toolbox = Toolbox::open(global, &extra)?;
-        let mut text = String::new();
-        let mut rows = Vec::new();
-        for pass in &toolbox.all {
-            let origin = if toolbox.builtin.contains(&pass.digest) { "built in" } else { "given" };
-            text.push_str(&format!("{} ({origin}, {} bytes)\n  sha-256 {}\n", pass.label, pass.size, pass.digest));
-            pass.exports.iter().for_each(|name| text.push_str(&format!("  exports {name}\n")));
-            pass.imports.iter().for_each(|name| text.push_str(&format!("  imports {name}\n")));
-            let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
-            let row = Record::new()
-                .with("name", pass.label.as_str())
-                .with("digest", pass.digest.to_string())
-                .with("bytes", pass.size)
-                .with("builtin", toolbox.builtin.contains(&pass.digest))
-                .with("exports", names(&pass.exports))
-                .with("imports", names(&pass.imports));
-            rows.push(row.into());
+        match self.action {
+            Action::List { extra } => list(&Toolbox::open(global, &extra)?),
+            Action::Precompile { files } => precompile(&files),
         }
-        if rows.is_empty() {
-            text.push_str("no components: build with `cargo xtask build`, or name a folder with --passes DIR");
-        }
-        Ok(Reply::done("passes", text.trim_end(), Record::new().with("passes", rows)))
     }
+}
+
+/// Compiles each file whose code is not there or no longer holds. Code that still holds
+/// is not touched, so that a build that embeds it is not repeated.
+fn precompile(files: &[PathBuf]) -> Result<Reply, Failure> {
+    let engine = Engine::new(Options::default())?;
+    for file in files {
+        let pass = engine.load(&file.display().to_string(), files::read(file)?)?;
+        let target = file.with_extension("code");
+        let known = std::fs::read(&target).ok();
+        let code = engine
+            .precompile(&pass, known.clone())
+            .map_err(|why| Failure::new(Exit::Refused, "no-code", why).at(file.display().to_string()))?;
+        if known.as_ref() != Some(&code) {
+            files::write(&target, &code)?;
+        }
+    }
+    Ok(Reply::done("precompiled", "", Record::new()))
+}
+
+fn list(toolbox: &Toolbox) -> Result<Reply, Failure> {
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    for pass in &toolbox.all {
+        let origin = if toolbox.builtin.contains(&pass.digest) { "built in" } else { "given" };
+        text.push_str(&format!("{} ({origin}, {} bytes)\n  sha-256 {}\n", pass.label, pass.size, pass.digest));
+        pass.exports.iter().for_each(|name| text.push_str(&format!("  exports {name}\n")));
+        pass.imports.iter().for_each(|name| text.push_str(&format!("  imports {name}\n")));
+        let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
+        let row = Record::new()
+            .with("name", pass.label.as_str())
+            .with("digest", pass.digest.to_string())
+            .with("bytes", pass.size)
+            .with("builtin", toolbox.builtin.contains(&pass.digest))
+            .with("exports", names(&pass.exports))
+            .with("imports", names(&pass.imports));
+        rows.push(row.into());
+    }
+    if rows.is_empty() {
+        text.push_str("no components: build with `cargo xtask build`, or name a folder with --passes DIR");
+    }
+    Ok(Reply::done("passes", text.trim_end(), Record::new().with("passes", rows)))
 }

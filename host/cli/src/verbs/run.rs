@@ -184,8 +184,7 @@ fn describe(outcome: &Outcome) -> Record {
             Record::new().with("output", Canonical::of(answer).map_or(Value::Null, |json| json.value()))
         }
         Outcome::Abstain { reason, score, limit } => {
-            let novelty =
-                Record::new().with("reason", reason.as_str()).with("score", *score).with("limit", *limit);
+            let novelty = Record::new().with("reason", reason.as_str()).with("score", *score).with("limit", *limit);
             Record::new().with("abstained", novelty)
         }
         Outcome::Request { capability, input, .. } => {
