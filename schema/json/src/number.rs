@@ -195,15 +195,17 @@ impl Number {
                 (point..0).for_each(|_| out(b'0'));
                 text.iter().for_each(|&digit| out(digit));
             } else {
-                text[..point as usize].iter().for_each(|&digit| out(digit));
+                let (whole, fraction) = text.split_at_checked(point as usize).unwrap_or((text, b""));
+                whole.iter().for_each(|&digit| out(digit));
                 out(b'.');
-                text[point as usize..].iter().for_each(|&digit| out(digit));
+                fraction.iter().for_each(|&digit| out(digit));
             }
         } else {
-            out(text[0]);
-            if length > 1 {
-                out(b'.');
-                text[1..].iter().for_each(|&digit| out(digit));
+            for (index, &digit) in text.iter().enumerate() {
+                if index == 1 {
+                    out(b'.');
+                }
+                out(digit);
             }
             out(b'e');
             let power = exponent + length - 1;
@@ -255,20 +257,25 @@ fn digits(value: u128) -> usize {
 }
 
 fn digits_of(mut value: u128, buffer: &mut [u8; 40]) -> &[u8] {
-    let mut start = buffer.len();
     // Nineteen digits at a time: 128-bit division is slow.
-    loop {
-        let mut low = (value % 10_000_000_000_000_000_000) as u64;
-        value /= 10_000_000_000_000_000_000;
-        for _ in 0..19 {
-            start -= 1;
-            buffer[start] = b'0' + (low % 10) as u8;
-            low /= 10;
-            if value == 0 && low == 0 {
-                return &buffer[start..];
-            }
+    const AT_ONCE: u32 = 19;
+    let (mut low, mut left) = (0, 0);
+    let mut count = 0;
+    for place in buffer.iter_mut().rev() {
+        if left == 0 {
+            low = (value % 10u128.pow(AT_ONCE)) as u64;
+            value /= 10u128.pow(AT_ONCE);
+            left = AT_ONCE;
+        }
+        *place = b'0' + (low % 10) as u8;
+        low /= 10;
+        left -= 1;
+        count += 1;
+        if low == 0 && value == 0 {
+            break;
         }
     }
+    buffer.get(buffer.len() - count..).unwrap_or_default()
 }
 
 fn read_exponent(text: &[u8]) -> Result<i32, ErrorKind> {

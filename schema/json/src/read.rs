@@ -215,7 +215,7 @@ impl Reader<'_> {
         }
         let text = self.text;
         let (start, end, escaped) = self.string()?;
-        sink.key(&text[start..end], escaped)?;
+        sink.key(text.get(start..end).unwrap_or_default(), escaped)?;
         self.white_space();
         if self.peek()? != b':' {
             return Err(ErrorKind::UnexpectedCharacter);
@@ -230,12 +230,13 @@ impl Reader<'_> {
             b'"' => {
                 let text = self.text;
                 let (start, end, escaped) = self.string()?;
-                sink.text(&text[start..end], escaped)
+                sink.text(text.get(start..end).unwrap_or_default(), escaped)
             }
             b'-' | b'0'..=b'9' => {
                 let start = self.at;
                 self.number()?;
-                sink.number(&self.text[start..self.at]).inspect_err(|_| self.at = start)
+                let lexeme = self.text.get(start..self.at).unwrap_or_default();
+                sink.number(lexeme).inspect_err(|_| self.at = start)
             }
             b't' => self.word(b"true").and_then(|()| sink.boolean(true)),
             b'f' => self.word(b"false").and_then(|()| sink.boolean(false)),
@@ -245,7 +246,7 @@ impl Reader<'_> {
     }
 
     fn word(&mut self, word: &[u8]) -> Result<(), ErrorKind> {
-        if self.text[self.at..].starts_with(word) {
+        if self.rest().starts_with(word) {
             self.at += word.len();
             Ok(())
         } else {
@@ -254,7 +255,7 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Result<(), ErrorKind> {
-        if self.text[self.at] == b'-' {
+        if self.text.get(self.at) == Some(&b'-') {
             self.at += 1;
         }
         match self.peek().map_err(|_| ErrorKind::BadNumber)? {
@@ -293,7 +294,7 @@ impl Reader<'_> {
         let start = self.at;
         let mut escaped = false;
         loop {
-            self.at += plain(self.text.get(self.at..).unwrap_or_default());
+            self.at += plain(self.rest());
             match self.peek()? {
                 b'"' => {
                     let end = self.at;
@@ -302,11 +303,11 @@ impl Reader<'_> {
                 }
                 b'\\' => {
                     escaped = true;
-                    self.at += escape_length(&self.text[self.at..])?;
+                    self.at += escape_length(self.rest())?;
                 }
                 0..0x20 => return Err(ErrorKind::ControlCharacter),
                 0x20..0x80 => self.at += 1,
-                _ => self.at += utf8_length(&self.text[self.at..])?,
+                _ => self.at += utf8_length(self.rest())?,
             }
         }
     }
@@ -315,6 +316,10 @@ impl Reader<'_> {
         while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.text.get(self.at..).unwrap_or_default()
     }
 
     fn peek(&self) -> Result<u8, ErrorKind> {
@@ -359,7 +364,7 @@ fn utf8_length(text: &[u8]) -> Result<usize, ErrorKind> {
         _ => return Err(ErrorKind::NotUtf8),
     };
     let rest = text.get(1..length).ok_or(ErrorKind::NotUtf8)?;
-    let valid = second.contains(&rest[0]) && rest.iter().all(|byte| byte & 0xC0 == 0x80);
+    let valid = rest.first().is_some_and(|byte| second.contains(byte)) && rest.iter().all(|byte| byte & 0xC0 == 0x80);
     if valid { Ok(length) } else { Err(ErrorKind::NotUtf8) }
 }
 

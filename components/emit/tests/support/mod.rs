@@ -3,9 +3,7 @@
 #![allow(dead_code, reason = "every test uses a part")]
 
 use auto_json::Value;
-use auto_schema::ir::{
-    Body, Bounds, Edge, Effects, End, Graph, Guard, Node, Port, Uncertainty,
-};
+use auto_schema::ir::{Body, Bounds, Edge, Effects, End, Graph, Guard, Node, Port, Uncertainty};
 use auto_schema::types::Type;
 
 pub mod engines;

@@ -23,11 +23,12 @@ pub(super) fn sort<T: Copy>(items: &mut [T], compare: impl Fn(&T, &T) -> Orderin
         core::slice::from_raw_parts_mut(place, items.len())
     };
     while width < items.len() {
-        for (from, to) in items.chunks(2 * width).zip(scratch.chunks_mut(2 * width)) {
+        let pair = width.saturating_mul(2).max(1);
+        for (from, to) in items.chunks(pair).zip(scratch.chunks_mut(pair)) {
             merge(from, width, to, &compare);
         }
-        items.copy_from_slice(scratch);
-        width = width.saturating_mul(2);
+        items.iter_mut().zip(scratch.iter()).for_each(|(item, sorted)| *item = *sorted);
+        width = pair;
     }
 }
 
@@ -43,7 +44,7 @@ fn insertion<T: Copy>(items: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
 
 /// Merges `from[..middle]` and `from[middle..]`, each sorted, into `to`.
 fn merge<T: Copy>(from: &[T], middle: usize, to: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
-    let (mut left, mut right) = from.split_at(middle.min(from.len()));
+    let (mut left, mut right) = from.split_at_checked(middle).unwrap_or((from, &[]));
     for place in to {
         *place = match (left, right) {
             ([l, rest @ ..], [r, ..]) if compare(l, r).is_le() => {

@@ -403,8 +403,8 @@ fn has_zero_byte(word: u64) -> bool {
 mod tests {
     extern crate std;
     use std::string::String;
-    use std::vec::Vec;
     use std::vec;
+    use std::vec::Vec;
 
     use super::*;
 
