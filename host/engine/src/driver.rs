@@ -13,7 +13,8 @@ use auto_schema::manifest::PassRef;
 use wasmtime::component::Val;
 
 use crate::call::Services;
-use crate::engine::{Engine, Inner, refused};
+use crate::dispatch::refused;
+use crate::engine::{Engine, Inner};
 use crate::fault::{Fault, FaultClass};
 use crate::journal::{Durability, Journal, JournalError, Owner};
 use crate::name::InterfaceName;

@@ -1,5 +1,5 @@
-//! The engine: loads components, compiles them when they are first called, and calls
-//! their functions by name, from the memo where it can.
+//! The engine: its settings, its folders, and components from bytes to compiled code. How
+//! their functions are called is in [`crate::dispatch`].
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,31 +7,23 @@ use std::time::Duration;
 
 use auto_json::Value;
 use auto_runtime::{Cache, LoadError, code_name};
+use auto_schema::digest::Digest;
 use wasmtime::component::{Component, InstancePre, Val};
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::call::{self, Call, Services, Spent, State};
-use crate::fault::{Error, Fault, FaultClass};
-use crate::limits::{Limits, MAX_DEPTH, MAX_TABLE, MAX_VALUE};
-use crate::memo;
-use crate::name::InterfaceName;
+use crate::call::{self, State};
+use crate::dispatch::arguments;
+use crate::fault::{Error, Fault};
+use crate::limits::{Limits, MAX_TABLE};
 use crate::pass::Pass;
-use crate::providers::{Provider, Providers};
-use crate::shape::{Interface, Ty};
+use crate::providers::Providers;
 use crate::trace::CallTrace;
-use crate::value;
 
 /// How often deadlines are looked at.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Instances that may live at once.
 const INSTANCES: u32 = 128;
-
-/// How many components may call each other in a row, each on top of the stack of the last.
-const MAX_CHAIN: usize = 12;
-
-/// Stack for a thread in which such a chain runs: wasmtime gives each call 512 KiB.
-pub(crate) const STACK: usize = 16 << 20;
 
 /// How an engine is set up.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +96,40 @@ impl Engine {
         Pass::read(label, bytes).map(Arc::new)
     }
 
+    /// [`Engine::load`] of a component whose compiled code is at hand, so that its first
+    /// call compiles nothing. Code of other bytes, of another version, or for another
+    /// processor counts as absent.
+    ///
+    /// # Safety
+    ///
+    /// The code is executed. It must be what [`Engine::precompile`] made, and must have
+    /// been out of everybody's reach since: part of the executable itself, not of a file.
+    pub unsafe fn load_precompiled(
+        &self,
+        label: &str,
+        bytes: Vec<u8>,
+        code: &'static [u8],
+    ) -> Result<Arc<Pass>, Error> {
+        let pass = Pass::read(label, bytes)?;
+        Ok(Arc::new(Pass { code: Some(code), ..pass }))
+    }
+
+    /// Compiles a component for this version on this processor; for
+    /// [`Engine::load_precompiled`]. The error says why it does not compile.
+    ///
+    /// `known` is what an earlier call returned: where it still holds, it is returned as
+    /// it is.
+    pub fn precompile(&self, pass: &Pass, known: Option<Vec<u8>>) -> Result<Vec<u8>, String> {
+        let engine = self.0.wasmtime()?;
+        let header = code_header(engine, pass.digest);
+        if let Some(known) = known.filter(|known| known.starts_with(header.as_bytes())) {
+            return Ok(known);
+        }
+        let code =
+            engine.precompile_component(&pass.wasm).map_err(|error| format!("it does not compile: {error:#}"))?;
+        Ok([header.as_bytes().as_slice(), &code].concat())
+    }
+
     /// Calls a function of whoever provides the interface. The result is the function's
     /// own, so a function that returns a `result` may give [`Val::Result`] with an `Err`.
     pub fn call(
@@ -118,9 +144,9 @@ impl Engine {
     }
 
     /// [`Engine::call`] with JSON: `args` is a list, the result is the function's result
-    /// in the form of [`value::to_json`], null where it has none. Where the function
+    /// in the form of [`crate::value::to_json`], null where it has none. Where the function
     /// returns a `result`, the outcome is its `ok` value, or a fault of class
-    /// [`FaultClass::Refused`].
+    /// [`crate::FaultClass::Refused`].
     pub fn call_json(
         &self,
         providers: &Providers,
@@ -174,6 +200,13 @@ impl Inner {
     }
 
     fn component(&self, engine: &wasmtime::Engine, pass: &Pass) -> wasmtime::Result<Component> {
+        let header = code_header(engine, pass.digest);
+        if let Some(code) = pass.code.and_then(|code| code.strip_prefix(header.as_bytes().as_slice())) {
+            // SAFETY: whoever gave the code to `load_precompiled` vouches for it.
+            if let Ok(component) = unsafe { Component::deserialize(engine, code) } {
+                return Ok(component);
+            }
+        }
         let Some(cache) = &self.cache else { return Component::new(engine, &pass.wasm) };
         let name = code_name(engine, pass.digest);
         if let Some(code) = cache.code.read(&name) {
@@ -193,305 +226,6 @@ impl Inner {
         // A panic elsewhere leaves whole records behind.
         self.trace.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Who serves an interface, or why nobody does.
-    pub(crate) fn provider(&self, providers: &Providers, interface: &str, function: &str) -> Result<Provider, Fault> {
-        let missing = |class, message: String| Fault {
-            pass: "host".to_owned(),
-            digest: None,
-            function: format!("{interface}#{function}"),
-            class,
-            message,
-            at: Some(interface.to_owned()),
-            log: Vec::new(),
-        };
-        let Some(wanted) = InterfaceName::parse(interface) else {
-            let message = "this is no interface name; write package:name/interface@version".to_owned();
-            return Err(missing(FaultClass::BadArguments, message));
-        };
-        if let Some(provider) = providers.provider(&wanted) {
-            return Ok(provider);
-        }
-        Err(match providers.other_version(&wanted) {
-            Some((pass, name)) => missing(FaultClass::Version, unfit(&pass.label, name, &wanted)),
-            None => {
-                let message = format!("no component provides {wanted}; add one that exports it with --pass");
-                missing(FaultClass::MissingImport, message)
-            }
-        })
-    }
-
-    /// Who serves a component's import, once the two sides are known to mean the same.
-    pub(crate) fn import_provider(
-        &self,
-        below: &Providers,
-        name: &InterfaceName,
-        wanted: &Interface,
-        function: &str,
-    ) -> Result<Provider, Fault> {
-        let provider = self.provider(below, &name.to_string(), function)?;
-        let offered = &provider.pass.offers[&provider.interface];
-        match Interface::difference(wanted, offered) {
-            Some(difference) => Err(mismatch(&provider, function, &difference)),
-            None => Ok(provider),
-        }
-    }
-
-    pub(crate) fn call(
-        self: &Arc<Inner>,
-        provider: &Provider,
-        function: &str,
-        args: &[Val],
-    ) -> Result<Vec<Val>, Fault> {
-        let call = self.prepare(provider, function)?;
-        let params = &call.signature.params;
-        if args.len() != params.len() {
-            let message = format!("takes {} arguments, not {}", params.len(), args.len());
-            return Err(call.fault(FaultClass::BadArguments, message));
-        }
-        if let Some((name, ty)) =
-            args.iter().zip(params).find_map(|(arg, (name, ty))| (!value::fits(arg, ty)).then_some((name, ty)))
-        {
-            let fault = call.fault(FaultClass::BadArguments, format!("the argument `{name}` is no {}", ty.kind()));
-            return Err(Fault { at: Some(name.clone()), ..fault });
-        }
-        Ok(self.memoised(&call, args)?.results)
-    }
-
-    /// Calls with arguments that [`arguments`] read, and writes the result as JSON.
-    pub(crate) fn call_read(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Read, Fault> {
-        let Answer { results, memo_hit } = self.memoised(call, args)?;
-        let value = match (results.first(), &call.signature.result) {
-            (Some(result), Some(ty)) => outcome(call, result, ty)?,
-            _ => Value::Null,
-        };
-        Ok(Read { value, results, memo_hit })
-    }
-
-    pub(crate) fn prepare<'a>(&self, provider: &'a Provider, function: &'a str) -> Result<Call<'a>, Fault> {
-        let interface = &provider.pass.offers[&provider.interface];
-        let budget = self.options.limits.of(&provider.interface.to_string());
-        let Some(signature) = interface.functions.get(function) else {
-            let known = interface.functions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            return Err(Fault {
-                pass: provider.pass.label.clone(),
-                digest: Some(provider.pass.digest),
-                function: format!("{}#{function}", provider.interface),
-                class: FaultClass::BadArguments,
-                message: format!("there is no such function; there are {known}"),
-                at: None,
-                log: Vec::new(),
-            });
-        };
-        let call = Call { provider, function, signature, budget };
-        match chain(provider) {
-            Some(length) if length <= MAX_CHAIN => Ok(call),
-            _ => Err(call.fault(
-                FaultClass::MissingImport,
-                format!("more than {MAX_CHAIN} components call each other in a row; leave some out"),
-            )),
-        }
-    }
-
-    fn memoised(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Answer, Fault> {
-        let sizes = args.iter().map(value::measure);
-        let (size, depth) = sizes.fold((0, 0), |(size, depth), (own, deep)| (size + own, depth.max(deep)));
-        if size > MAX_VALUE || depth > MAX_DEPTH {
-            let message = format!(
-                "the arguments take {size} bytes and nest {depth} deep; values that cross the host take at most {MAX_VALUE} and {MAX_DEPTH}"
-            );
-            return Err(call.fault(FaultClass::BadArguments, message));
-        }
-        let Some(cache) = &self.cache else {
-            let (results, spent) = self.fresh(call, args)?;
-            self.record(call, &spent, false);
-            return Ok(Answer { results, memo_hit: false });
-        };
-        let key = memo::key(call.provider.identity(), &call.name(), &call.budget, args);
-        let started = std::time::Instant::now();
-        if let Some((results, fuel)) = memo::read(&cache.memo, key) {
-            if self.options.audit {
-                self.audit(call, args, &results)?;
-            }
-            self.record(call, &Spent { fuel, own: started.elapsed() }, true);
-            return Ok(Answer { results, memo_hit: true });
-        }
-        let (results, spent) = self.fresh(call, args)?;
-        memo::write(&cache.memo, key, &results, spent.fuel);
-        self.record(call, &spent, false);
-        Ok(Answer { results, memo_hit: false })
-    }
-
-    /// Runs a call in an instance of its own; on a stack that is large enough where it may
-    /// lead to further calls.
-    fn fresh(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<(Vec<Val>, Spent), Fault> {
-        if call.provider.pass.component_needs().next().is_none() {
-            return call.run(self, None, args);
-        }
-        on_large_stack(|| call.run(self, None, args))
-            .unwrap_or_else(|| Err(call.fault(FaultClass::Host("thread"), "no thread could be started for the call")))
-    }
-
-    /// Runs a driver: never from the memo.
-    pub(crate) fn drive(
-        self: &Arc<Inner>,
-        provider: &Provider,
-        function: &str,
-        services: Box<dyn Services>,
-        args: &[Val],
-    ) -> Result<Vec<Val>, Fault> {
-        let call = self.prepare(provider, function)?;
-        let (results, spent) = on_large_stack(|| call.run(self, Some(services), args)).unwrap_or_else(|| {
-            Err(call.fault(FaultClass::Host("thread"), "no thread could be started for the call"))
-        })?;
-        self.record(&call, &spent, false);
-        Ok(results)
-    }
-
-    fn audit(self: &Arc<Inner>, call: &Call<'_>, args: &[Val], kept: &[Val]) -> Result<(), Fault> {
-        let (again, _) = self.fresh(call, args)?;
-        let bytes = |values: &[Val]| {
-            let mut bytes = Vec::new();
-            value::encode(values, &mut bytes);
-            bytes
-        };
-        if bytes(&again) == bytes(kept) {
-            return Ok(());
-        }
-        let message = "gave another result than it gave before for the same arguments; it is not a pure function";
-        Err(call.fault(FaultClass::BadOutput, message))
-    }
-
-    fn record(&self, call: &Call<'_>, spent: &Spent, memo_hit: bool) {
-        let micros = u64::try_from(spent.own.as_micros()).unwrap_or(u64::MAX);
-        self.trace().push(CallTrace {
-            pass: call.provider.pass.label.clone(),
-            digest: call.provider.pass.digest,
-            interface: call.provider.interface.to_string(),
-            function: call.function.to_owned(),
-            fuel: spent.fuel,
-            micros,
-            memo_hit,
-        });
-    }
-}
-
-/// What a call came to, and whether it was made.
-struct Answer {
-    results: Vec<Val>,
-    memo_hit: bool,
-}
-
-/// [`Answer`], in JSON too.
-pub(crate) struct Read {
-    pub(crate) value: Value,
-    pub(crate) results: Vec<Val>,
-    pub(crate) memo_hit: bool,
-}
-
-/// Why one version does not serve another, and which side to upgrade.
-fn unfit(label: &str, had: &InterfaceName, wanted: &InterfaceName) -> String {
-    let side = match had.version > wanted.version {
-        true => "the one that asks for it is older: rebuild it against the newer version",
-        false => "the component is older: use a newer build of it",
-    };
-    format!("{label} provides {had}, and {wanted} is asked for; {side}")
-}
-
-fn mismatch(provider: &Provider, function: &str, difference: &str) -> Fault {
-    Fault {
-        pass: provider.pass.label.clone(),
-        digest: Some(provider.pass.digest),
-        function: format!("{}#{function}", provider.interface),
-        class: FaultClass::Version,
-        message: format!(
-            "the two sides mean different things by {}: {difference}; rebuild both against one text",
-            provider.interface
-        ),
-        at: Some(provider.interface.to_string()),
-        log: Vec::new(),
-    }
-}
-
-pub(crate) fn arguments(call: &Call<'_>, args: &Value) -> Result<Vec<Val>, Fault> {
-    let params = &call.signature.params;
-    let wrong = |at: Option<String>, message: String| Fault { at, ..call.fault(FaultClass::BadArguments, message) };
-    let items = args.as_list().filter(|items| items.len() == params.len()).ok_or_else(|| {
-        let names = params.iter().map(|(name, ty)| format!("{name}: {}", ty.kind())).collect::<Vec<_>>().join(", ");
-        wrong(None, format!("takes a list of {} arguments ({names})", params.len()))
-    })?;
-    let convert = |(item, (name, ty)): (&Value, &(String, Ty))| {
-        value::from_json(item, ty).map_err(|mismatch| {
-            wrong(Some(format!("{name}{}", mismatch.at)), format!("the argument `{name}`: {}", mismatch.message))
-        })
-    };
-    items.iter().zip(params).map(convert).collect()
-}
-
-/// The function's `ok` value, or its own fault.
-fn outcome(call: &Call<'_>, result: &Val, ty: &Ty) -> Result<Value, Fault> {
-    let json = |value: &Val, ty: &Ty| {
-        value::to_json(value, ty).map_err(|mismatch| {
-            let fault = call.fault(FaultClass::BadOutput, mismatch.message);
-            Fault { at: Some(mismatch.at), ..fault }
-        })
-    };
-    match (result, ty) {
-        (Val::Result(Ok(None)), _) => Ok(Value::Null),
-        (Val::Result(Ok(Some(value))), Ty::Result(types)) => {
-            types.0.as_ref().map_or(Ok(Value::Null), |ty| json(value, ty))
-        }
-        (Val::Result(Err(refusal)), Ty::Result(types)) => {
-            let text = match (refusal, &types.1) {
-                (Some(refusal), Some(ty)) => Some(json(refusal, ty)?),
-                _ => None,
-            };
-            Err(refused(call, refusal.as_deref(), text))
-        }
-        (value, ty) => json(value, ty),
-    }
-}
-
-/// The component's own fault record, or whatever else it calls an error.
-pub(crate) fn refused(call: &Call<'_>, refusal: Option<&Val>, text: Option<Value>) -> Fault {
-    let (code, message, at) = refusal.and_then(refusal_of).unwrap_or_else(|| {
-        ("refused".to_owned(), text.map_or_else(String::new, |text| text.canonical().into_string()), None)
-    });
-    Fault { at, ..call.fault(FaultClass::Refused(code), message) }
-}
-
-/// Reads `auto:pass/types.fault`: a record with `code` and `message` texts, and a place.
-fn refusal_of(refusal: &Val) -> Option<(String, String, Option<String>)> {
-    let Val::Record(fields) = refusal else { return None };
-    let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
-    let (Some(Val::String(code)), Some(Val::String(message))) = (field("code"), field("message")) else { return None };
-    let at = match field("at") {
-        Some(Val::Option(Some(at))) => match &**at {
-            Val::String(at) => Some(at.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    Some((code.clone(), message.clone(), at))
-}
-
-/// The longest row of calls that a provider may start.
-fn chain(provider: &Provider) -> Option<usize> {
-    let deeper = provider
-        .pass
-        .component_needs()
-        .map(|(name, _)| provider.below.provider(name).map_or(Some(0), |next| chain(&next)));
-    let longest = deeper.collect::<Option<Vec<_>>>()?.into_iter().max().unwrap_or(0);
-    Some(longest + 1).filter(|length| *length <= MAX_CHAIN)
-}
-
-/// Runs on a thread with room for a chain of calls; `None` where none can be started. A
-/// panic goes on in the caller.
-fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()?;
-        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
 }
 
 /// Everything that could make two runs of the same code differ is off or defined.
@@ -526,4 +260,9 @@ fn tick(engine: &wasmtime::Engine) -> std::io::Result<()> {
         }
     });
     thread.map(drop)
+}
+
+/// What precompiled code starts with: the component and the engine it is for.
+fn code_header(engine: &wasmtime::Engine, component: Digest) -> Digest {
+    Digest::of(code_name(engine, component).as_bytes())
 }

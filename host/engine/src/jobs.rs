@@ -7,7 +7,8 @@ use auto_json::Value;
 use wasmtime::component::Val;
 
 use crate::call::Call;
-use crate::engine::{Inner, Read, arguments};
+use crate::dispatch::{Read, arguments};
+use crate::engine::Inner;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::Durability;
 use crate::parallel;

@@ -10,6 +10,7 @@
 //! is `auto-store`'s.
 
 mod call;
+mod dispatch;
 mod driver;
 mod engine;
 mod fault;
@@ -28,6 +29,7 @@ mod seal;
 pub mod shape;
 mod trace;
 pub mod value;
+mod verdict;
 mod wire;
 
 pub use auto_schema::evidence::{Observation, Reference};

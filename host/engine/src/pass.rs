@@ -41,6 +41,8 @@ pub struct Pass {
     /// Bytes.
     pub size: usize,
     pub(crate) wasm: Vec<u8>,
+    /// Compiled code that came with it.
+    pub(crate) code: Option<&'static [u8]>,
     /// Imported interfaces that have functions.
     pub(crate) needs: Interfaces,
     /// Exported interfaces that have functions.
@@ -95,6 +97,7 @@ impl Pass {
             wasm,
             needs: functions(imports),
             offers: functions(exports),
+            code: None,
             compiled: OnceLock::new(),
         };
         refusal.judge(&pass)?;

@@ -6,7 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use auto_engine::{Engine, FaultClass, Limits, Options, Providers};
-use support::{ENDLESS, SUM, adder, adder_over, cached, stack};
+use support::{ENDLESS, SUM, adder, adder_over, cached, load, stack};
 use wasmtime::component::Val;
 
 const SUMS: &str = "third:party/sums@1.0.0";
@@ -138,4 +138,20 @@ fn a_folder_open_to_others_is_refused() {
     let error = Engine::new(Options { cache: Some(cache), ..Options::default() }).unwrap_err();
     assert_eq!(error.code, "cache");
     assert!(error.message.contains("chmod 700"), "{error}");
+}
+
+#[test]
+fn code_that_came_with_a_component_is_run_and_any_other_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = cached(folder.path());
+    let sum = adder("1.0.0", SUM);
+    let other = adder("1.0.0", "(i32.mul (local.get $a) (local.get $b))");
+    let code = |bytes: &[u8]| engine.precompile(&load(&engine, "any", bytes), None).unwrap().leak() as &'static [u8];
+    for (code, compiled, a) in [(code(&sum), 0, 5), (code(&other), 1, 6), (&[], 1, 7)] {
+        let mut providers = Providers::new();
+        // SAFETY: the code is what `precompile` just made.
+        providers.push(unsafe { engine.load_precompiled("sum", sum.clone(), code) }.unwrap());
+        assert_eq!(add(&engine, &providers, a), (a + 1, false));
+        assert_eq!(files(folder.path(), "components").len(), compiled);
+    }
 }
