@@ -5,6 +5,7 @@
 //! calls the very same code in wasm, so the two cannot disagree. Nothing here allocates,
 //! formats, or panics; what is longer than its argument goes to a sink.
 
+mod case;
 pub mod novelty;
 pub mod number;
 pub mod text;

@@ -1,6 +1,8 @@
 //! Text primitives over UTF-8. Lengths and positions are in code points; results that are
 //! part of the argument are slices of it, others go to a sink, byte by byte.
 
+use super::case;
+
 /// A class of tokens that [`token`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
@@ -39,7 +41,7 @@ fn put_lower(character: char, out: &mut impl FnMut(u8)) {
     if character.is_ascii() {
         out(character.to_ascii_lowercase() as u8);
     } else {
-        character.to_lowercase().for_each(|mapped| put(mapped, out));
+        case::lower(character, &mut |mapped| put(mapped, out));
     }
 }
 
@@ -47,7 +49,7 @@ fn put_upper(character: char, out: &mut impl FnMut(u8)) {
     if character.is_ascii() {
         out(character.to_ascii_uppercase() as u8);
     } else {
-        character.to_uppercase().for_each(|mapped| put(mapped, out));
+        case::upper(character, &mut |mapped| put(mapped, out));
     }
 }
 
