@@ -1,0 +1,204 @@
+//! Programs in words: what a program does, one step a line; and with an input, the path
+//! that it takes.
+
+use std::fmt::Write;
+
+use auto_json::Value;
+use auto_lang::{Expr, Op, eval};
+use auto_schema::ir::{Body, Check, Guard};
+
+use crate::program::{Event, Measure, Outcome, Program};
+use crate::words;
+
+/// What a program does.
+pub fn program(program: &Program) -> String {
+    let mut lines = Lines::default();
+    for node in program.nodes() {
+        match &node.body {
+            Body::Input => {
+                let ty = node.outputs.first().map(|port| port.ty.to_string()).unwrap_or_default();
+                lines.heading(&format!("input: {ty}"));
+            }
+            Body::Guard(guard) => {
+                let limit = words::share(guard.limit);
+                lines.heading(&format!("{}: abstains where any of these is above {limit}", node.name));
+                guard.checks.iter().for_each(|check| lines.step(&describe(check, guard)));
+            }
+            Body::Branch { .. } => {
+                if let Some(predicate) = program.expression(node.id) {
+                    lines.heading(&format!("{}: chooses by whether {}", node.name, words::condition(predicate)));
+                }
+            }
+            Body::Output => {
+                let ty = node.inputs.first().map(|port| port.ty.to_string()).unwrap_or_default();
+                lines.heading(&format!("output: {ty}"));
+            }
+            _ => {
+                if let Some(expression) = program.expression(node.id) {
+                    lines.heading(&format!("{}:", node.name));
+                    steps(&mut lines, expression, "the answer");
+                }
+            }
+        }
+    }
+    lines.text
+}
+
+/// What a program does with an input.
+pub fn run(program: &Program, input: &Value) -> String {
+    let mut lines = Lines::default();
+    lines.heading(&format!("input: {}", words::value(input)));
+    let outcome = program.run(input, &mut |event| match event {
+        Event::Guard { node, measures, passed } => {
+            lines.heading(&format!("{}:", node.name));
+            measures.iter().for_each(|measure| lines.step(&measured(measure)));
+            lines.note(if passed { "lets it through" } else { "does not let it through" });
+        }
+        Event::Expression { node, expression, input } => {
+            lines.heading(&format!("{}:", node.name));
+            let mut seen = Vec::new();
+            trace(&mut lines, &mut seen, expression, input);
+        }
+        Event::Branch { node, predicate, taken } => {
+            let truth = if taken { "yes" } else { "no" };
+            lines.heading(&format!("{}: {}: {truth}", node.name, words::condition(predicate)));
+        }
+    });
+    lines.heading(&match outcome {
+        Outcome::Answer(answer) => format!("answer: {answer}"),
+        Outcome::Abstain(measure) => format!("abstains: {}", measured(&measure)),
+        Outcome::Undefined { node, at: Some(at) } => format!("abstains: {node} is undefined here, at {at}"),
+        Outcome::Undefined { node, at: None } => format!("abstains: {node} has no value"),
+    });
+    lines.text
+}
+
+/// Numbered lines under headings.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    number: usize,
+}
+
+impl Lines {
+    fn heading(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    fn step(&mut self, line: &str) {
+        self.number += 1;
+        let _ = writeln!(self.text, "{:>4}. {line}", self.number);
+    }
+
+    fn note(&mut self, line: &str) {
+        let _ = writeln!(self.text, "      {line}");
+    }
+}
+
+/// A check of a guard.
+fn describe(check: &Check, _guard: &Guard) -> String {
+    let place = |path: &str| if path.is_empty() { "the input".to_owned() } else { path.to_owned() };
+    match check {
+        Check::Shape { ty } => format!("shape: the input is {ty}"),
+        Check::Length { path, min, max } => format!("length: {} is {min} to {max} long", place(path)),
+        Check::Characters { path, .. } => format!("characters: {} has the kinds that were witnessed", place(path)),
+        Check::Range { path, min, max } => format!("range: {} is {min} to {max}", place(path)),
+        Check::Sketch { path, .. } => format!("sketch: the share of {} that was never witnessed", place(path)),
+    }
+}
+
+fn measured(measure: &Measure) -> String {
+    let place = if measure.path.is_empty() { String::new() } else { format!(" {}", measure.path) };
+    let (score, limit) = (words::share(measure.score), words::share(measure.limit));
+    let verdict = if measure.score <= measure.limit { "at most" } else { "above" };
+    format!("{}{place}: {}; scores {score}, {verdict} the limit {limit}", measure.reason, measure.detail)
+}
+
+/// The steps of an expression: fields of objects one by one, decisions branch by branch.
+fn steps(lines: &mut Lines, expression: &Expr, what: &str) {
+    match expression {
+        Expr::Record(members) => {
+            for (key, member) in members {
+                let inner = if what == "the answer" { key.clone() } else { format!("{what}.{key}") };
+                steps(lines, member, &inner);
+            }
+        }
+        Expr::Call(Op::If, parts) => {
+            let mut parts = parts.as_slice();
+            let mut lead = "if";
+            while let [condition, then, otherwise] = parts {
+                lines.step(&format!("{lead} {}: {what} is {then}", words::condition(condition)));
+                lead = "else if";
+                match otherwise {
+                    Expr::Call(Op::If, next) => parts = next,
+                    last => {
+                        lines.step(&format!("else: {what} is {last}"));
+                        break;
+                    }
+                }
+            }
+        }
+        other => lines.step(&format!("{what} is {other}")),
+    }
+}
+
+/// Every call that is evaluated, with its value, each once, parts before wholes.
+fn trace(lines: &mut Lines, seen: &mut Vec<String>, expression: &Expr, input: &Value) {
+    match expression {
+        Expr::Input | Expr::Literal(_) | Expr::Variable(_) => return,
+        Expr::Call(Op::If, parts) => {
+            if let [condition, yes, no] = parts.as_slice() {
+                trace(lines, seen, condition, input);
+                match eval(condition, input).and_then(|value| value.as_bool()) {
+                    Some(true) => trace_taken(lines, seen, yes, input, "so"),
+                    Some(false) => trace_taken(lines, seen, no, input, "otherwise"),
+                    None => {}
+                }
+            }
+            return;
+        }
+        Expr::Call(op @ (Op::And | Op::Or), parts) => {
+            for part in parts {
+                trace(lines, seen, part, input);
+                if eval(part, input).and_then(|value| value.as_bool()) != Some(*op == Op::And) {
+                    break;
+                }
+            }
+        }
+        Expr::Call(Op::Default, parts) => {
+            for part in parts {
+                trace(lines, seen, part, input);
+                if eval(part, input).is_some() {
+                    break;
+                }
+            }
+        }
+        // Bodies are evaluated per item: one line says what came out.
+        Expr::Each { list, .. } => trace(lines, seen, list, input),
+        Expr::Record(members) => {
+            for (key, member) in members {
+                lines.note(&format!("{key}:"));
+                trace(lines, seen, member, input);
+                if let Expr::Literal(value) = member {
+                    lines.note(&format!("always {}", words::value(value)));
+                }
+            }
+            return;
+        }
+        other => other.children().into_iter().for_each(|child| trace(lines, seen, child, input)),
+    }
+    let text = expression.to_string();
+    if !seen.contains(&text) {
+        let value = eval(expression, input).map_or("undefined".to_owned(), |value| words::value(&value));
+        lines.step(&format!("{text} = {value}"));
+        seen.push(text);
+    }
+}
+
+/// The branch that was taken: a constant says which it is, anything else is traced.
+fn trace_taken(lines: &mut Lines, seen: &mut Vec<String>, taken: &Expr, input: &Value, lead: &str) {
+    match taken {
+        Expr::Literal(value) => lines.note(&format!("{lead} {}", words::value(value))),
+        taken => trace(lines, seen, taken, input),
+    }
+}
