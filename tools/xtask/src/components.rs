@@ -1,6 +1,7 @@
 //! Builds the component crates and wraps each as a component, then the binaries that embed
 //! them. The bytes must not depend on the folder: pass digests enter every manifest.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,16 +12,15 @@ use crate::workspace::{Component, Workspace, output, run, write_if_changed};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Components, then every binary. `auto-host` is linked twice where a component changed:
-/// the first one compiles the components, the second carries the code as well.
+/// Components, then every binary. `auto-host` is built twice where a component changed: the
+/// first one compiles the components to machine code, which the second embeds beside them.
 pub fn build_all(workspace: &Workspace) -> Result<()> {
     let names = build(workspace)?;
-    let binaries = || workspace.cargo(["build", "--release", "-p", "auto-host", "-p", "auto-evals"]);
     eprintln!("building auto-host and auto-evals");
-    run(&mut binaries())?;
+    run(&mut workspace.cargo(["build", "--release", "-p", "auto-host"]))?;
     let files = names.iter().map(|name| workspace.components().join(format!("{name}.wasm")));
     run(Command::new(workspace.binary("auto-host")).args(["pass", "precompile"]).args(files))?;
-    run(&mut binaries())
+    run(&mut workspace.cargo(["build", "--release", "-p", "auto-host", "-p", "auto-evals"]))
 }
 
 /// Every component crate into `target/components/NAME.wasm`; files of crates that are gone
@@ -36,6 +36,9 @@ pub fn build(workspace: &Workspace) -> Result<Vec<String>> {
         let bytes = encode(&core).with_context(|| format!("{} is not a component", component.package))?;
         let file = workspace.components().join(format!("{}.wasm", component.name));
         let changed = write_if_changed(&file, &bytes)?;
+        if changed {
+            remove_if_there(&file.with_extension("code"))?;
+        }
         let note = if changed { "" } else { ", unchanged" };
         eprintln!("  {:<18} {:>7} bytes{note}", component.name, bytes.len());
     }
@@ -78,12 +81,21 @@ fn encode(core: &Path) -> Result<Vec<u8>> {
     ComponentEncoder::default().validate(true).module(&module)?.encode()
 }
 
+fn remove_if_there(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("could not remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn remove_others(folder: &Path, names: &[String]) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
         let path = entry?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         if !names.iter().any(|name| name == stem) {
-            std::fs::remove_file(&path).with_context(|| format!("could not remove {}", path.display()))?;
+            remove_if_there(&path)?;
         }
     }
     ensure!(!names.is_empty(), "no crate under components/ has [package.metadata.component]");
