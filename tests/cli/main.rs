@@ -96,7 +96,7 @@ fn run(binary: &Path, base: &Path, file: &Path) -> Result<(), Failed> {
 
 /// Prepares a file: `truncate FROM BYTES TO`, `flip FROM BYTE BIT TO` (a byte offset, from
 /// the end when negative), `write TO TEXT`, `append FROM TEXT TO`, `hex TO DIGITS`,
-/// `replace FROM OLD NEW TO` (every occurrence in a text file).
+/// `replace FROM OLD NEW TO` (every occurrence in a text file), `wat TO TEXT` (assembled).
 fn setup(folder: &Path, words: &[String]) -> Result<(), Failed> {
     let read = |name: &str| fs::read(folder.join(name));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -112,6 +112,7 @@ fn setup(folder: &Path, words: &[String]) -> Result<(), Failed> {
         ["write", to, text] => (to, format!("{text}\n").into_bytes()),
         ["append", from, text, to] => (to, [read(from)?.as_slice(), text.as_bytes(), b"\n"].concat()),
         ["replace", from, old, new, to] => (to, String::from_utf8(read(from)?)?.replace(old, new).into_bytes()),
+        ["wat", to, text] => (to, wat::parse_str(text)?),
         ["hex", to, digits] => {
             let digit = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16);
             (to, (0..digits.len()).step_by(2).map(digit).collect::<Result<_, _>>()?)

@@ -36,13 +36,18 @@ pub struct Toolbox {
 impl Toolbox {
     /// Loads the components and puts `extra` on top of the stack of providers.
     pub fn open(global: &Global, extra: &[PathBuf]) -> Result<Toolbox, Failure> {
+        Toolbox::open_audited(global, extra, false)
+    }
+
+    /// The same; with `audit`, what the memo answers is run again and compared.
+    pub fn open_audited(global: &Global, extra: &[PathBuf], audit: bool) -> Result<Toolbox, Failure> {
         let limits = Limits {
             fuel: global.fuel,
             memory: global.memory,
             deadline: global.deadline.map(Duration::from_secs),
             output: global.max_output,
         };
-        let engine = Engine::new(Options { cache: global.cache_folder(), limits, audit: false })?;
+        let engine = Engine::new(Options { cache: global.cache_folder(), limits, audit })?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
             Some(folder) => toolbox.add_folder(folder)?,

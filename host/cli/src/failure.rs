@@ -111,17 +111,30 @@ impl From<LoadError> for Failure {
             LoadError::Memory { .. } => Exit::Broken,
             _ => Exit::Integrity,
         };
-        Failure::new(exit, error.code(), error.to_string())
+        let failure = Failure::new(exit, error.code(), error.to_string());
+        match error {
+            LoadError::Damaged { code, .. } => failure.help(way_out(code)),
+            _ => failure,
+        }
     }
 }
 
 impl From<Damage> for Failure {
     fn from(damage: Damage) -> Failure {
-        let failure = Failure::new(damage_exit(damage.code), damage.code, damage.message);
+        let failure = Failure::new(damage_exit(damage.code), damage.code, damage.message).help(way_out(damage.code));
         match damage.offset {
             Some(offset) => failure.at(format!("byte {offset}")),
             None => failure,
         }
+    }
+}
+
+/// What to do about a file that is not an intact artifact.
+fn way_out(code: &str) -> &'static str {
+    match code {
+        "not-wasm" => "give a file that `auto-host compile` wrote",
+        "component" | "imports" | "no-digest" => "have it sealed: `auto-host compile --module FILE` asks the gate",
+        _ => "get it again from where it came, or compile it again; nothing in this file can be trusted",
     }
 }
 

@@ -16,8 +16,9 @@ pub struct Global {
     /// Use the components in this folder instead of the built-in ones
     #[arg(long, global = true, value_name = "DIR")]
     pub passes: Option<PathBuf>,
-    /// Where compiled code and results of passes are kept [default: the user's cache folder]
-    #[arg(long, global = true, value_name = "DIR", env = "AUTO_CACHE")]
+    /// Where compiled code and results of passes are kept [default: $AUTO_CACHE, or `auto`
+    /// in the user's cache folder]
+    #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// The fuel of a call (about one unit an instruction)
     #[arg(long, global = true, value_name = "N")]
@@ -40,11 +41,11 @@ impl Global {
     /// The cache folder: the flag, `$AUTO_CACHE`, or `auto` in the user's cache folder;
     /// none where the user has no home.
     pub fn cache_folder(&self) -> Option<PathBuf> {
-        let user = || {
-            let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-            absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        };
-        self.cache.clone().or_else(|| user().map(|folder| folder.join("auto")))
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+        let user = || absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+        let given = self.cache.clone().or_else(|| variable("AUTO_CACHE"));
+        given.or_else(|| user().map(|folder| folder.join("auto")))
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Opts {
     runs: RunsOption,
     /// A component that provides passes, or a driver named like the built-in one; put on top
     #[arg(long = "pass", value_name = "P.wasm")]
-    passes: Vec<PathBuf>,
+    extra: Vec<PathBuf>,
     /// Seal this module instead of compiling a program
     #[arg(long, value_name = "M.wasm")]
     module: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub struct Opts {
     /// Let the gate with this digest decide instead of the built-in one
     #[arg(long, value_name = "DIGEST")]
     trust_gate: Option<String>,
-    /// Run every pass call again and compare
+    /// Run what is known from an earlier compile again, and compare
     #[arg(long)]
     audit: bool,
     /// Print the program that was found and every claim the gate checked
@@ -70,7 +70,7 @@ impl Opts {
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let store = Store::open_read(&self.store.store)?;
         let observations = observations(&store, &contract)?;
-        let toolbox = Toolbox::open(global, &self.passes)?;
+        let toolbox = Toolbox::open_audited(global, &self.extra, self.audit)?;
         let driver = toolbox.driver("compile")?;
         let job = Job {
             config: self.config()?,

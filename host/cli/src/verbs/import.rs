@@ -72,8 +72,9 @@ pub fn summary(ingested: &Ingested, store: &Path) -> String {
         0 => String::new(),
         n => format!(", {n} already there"),
     };
-    let (added, spans) = (ingested.added, ingested.spans);
-    format!("{added} traces with {spans} spans added to {}{already}", store.display())
+    let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let (traces, spans) = (count(ingested.added, "trace"), count(ingested.spans, "span"));
+    format!("{traces} with {spans} added to {}{already}", store.display())
 }
 
 /// The same for machines.

@@ -50,9 +50,12 @@ impl Opts {
         let taken = self.take(&toolbox, &mut store, &trace);
         let ingested = match taken {
             Ok(ingested) => ingested,
+            Err(failure) if failure.code == "no-trace" => return Err(failure),
             Err(failure) => {
-                let kept = keep(folder, &trace);
-                return Err(failure.help(format!("the trace is kept at {}; import it from there", kept.display())));
+                // The agent will not be paid for again: leave what it wrote.
+                let _ = folder.keep();
+                let kept = format!("the trace is kept at {}; import it from there", trace.display());
+                return Err(failure.help(kept));
             }
         };
         let mut fields = import::fields(&ingested);
@@ -89,12 +92,4 @@ impl Opts {
         let traces = request.read(toolbox, trace)?;
         Ok(store.ingest(&traces)?)
     }
-}
-
-/// Leaves the trace where it is, if there is one.
-fn keep(folder: tempfile::TempDir, trace: &Path) -> PathBuf {
-    if trace.exists() {
-        let _ = folder.keep();
-    }
-    trace.to_owned()
 }
