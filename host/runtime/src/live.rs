@@ -10,6 +10,7 @@ use crate::abi::{Returned, bad};
 use crate::error::{CallError, Class};
 use crate::limits::Limits;
 use crate::module::{Module, Novelty, Outcome};
+use crate::sandbox::Lane;
 
 /// Elements in all tables together.
 pub(crate) const TABLE_ELEMENTS: usize = 10_000;
@@ -49,7 +50,8 @@ impl Live {
     /// A new instance. Starting it uses the first call's fuel.
     pub(crate) fn new(module: &Module) -> Result<Live, CallError> {
         let limits = module.sandbox.limits();
-        let mut store = Store::new(module.sandbox.engine(), Limiter { memory: limits.memory, refused: None });
+        let mut store =
+            Store::new(module.sandbox.engine(module.lane), Limiter { memory: limits.memory, refused: None });
         store.limiter(|limiter| limiter);
         refill(&mut store, module)?;
         match Live::start(&mut store, module) {
@@ -188,9 +190,11 @@ pub(crate) fn check_input(limits: &Limits, size: usize) -> Result<(), CallError>
 
 fn refill(store: &mut Store<Limiter>, module: &Module) -> Result<(), CallError> {
     let sandbox = &module.sandbox;
-    let set = store.set_fuel(sandbox.limits().fuel);
-    set.map_err(|error| CallError::new(Class::Trap, format!("no fuel could be given: {error}")))?;
-    store.set_epoch_deadline(sandbox.call_starts());
+    if module.lane == Lane::Metered {
+        let set = store.set_fuel(sandbox.limits().fuel);
+        set.map_err(|error| CallError::new(Class::Trap, format!("no fuel could be given: {error}")))?;
+    }
+    store.set_epoch_deadline(sandbox.call_starts(module.lane));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use auto_schema::cbin;
 
 use crate::error::{CallError, LoadError};
 use crate::live::{Live, check_input};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Lane, Sandbox};
 
 /// How a call ended that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub struct Novelty {
 #[derive(Clone)]
 pub struct Module {
     pub(crate) sandbox: Sandbox,
+    pub(crate) lane: Lane,
     pub(crate) pre: InstancePre<crate::live::Limiter>,
     pub(crate) exports: Indices,
     pub(crate) has_initialize: bool,
@@ -91,21 +92,21 @@ const MEMORY_EXPECTED: &str = "a 32-bit memory";
 
 impl Module {
     /// See [`Sandbox::load`].
-    pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Module, LoadError> {
+    pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8], lane: Lane) -> Result<Module, LoadError> {
         let imports = cbin::import_names(bytes)?;
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
-        let module = sandbox.compile(bytes)?;
+        let module = sandbox.compile(bytes, lane)?;
         let exports = Indices::of(&module)?;
         check_memory(&module, sandbox.limits().memory)?;
         let has_initialize = match module.get_export("_initialize") {
             Some(ExternType::Func(ty)) => ty.params().len() == 0 && ty.results().len() == 0,
             _ => false,
         };
-        let pre = Linker::new(sandbox.engine()).instantiate_pre(&module);
+        let pre = Linker::new(sandbox.engine(lane)).instantiate_pre(&module);
         let pre = pre.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
-        Ok(Module { sandbox: sandbox.clone(), pre, exports, has_initialize })
+        Ok(Module { sandbox: sandbox.clone(), lane, pre, exports, has_initialize })
     }
 
     /// Runs one input in an instance made for it and thrown away after it. The number is

@@ -1,6 +1,6 @@
 //! A sealed artifact, and sessions that run it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use auto_schema::cbin::Cbin;
 use auto_schema::digest::Digest;
@@ -8,16 +8,26 @@ use auto_schema::ir::Graph;
 use auto_schema::manifest::Manifest;
 
 use crate::abi::bad;
-use crate::error::{CallError, LoadError};
+use crate::error::{CallError, Class, LoadError};
 use crate::live::{Live, check_input};
 use crate::module::{Module, Novelty, Outcome};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Lane, Sandbox};
 
 /// An intact, compiled artifact. Cheap to clone.
 #[derive(Clone)]
 pub struct Program {
-    module: Module,
+    sandbox: Sandbox,
     sealed: Arc<Sealed>,
+    code: Arc<Code>,
+}
+
+/// The module, compiled for the lanes it runs in.
+struct Code {
+    file: Vec<u8>,
+    /// Only for code that is made to be run over and over.
+    swift: Option<Module>,
+    /// Compiled when first needed where there is a swift one.
+    metered: OnceLock<Result<Module, LoadError>>,
 }
 
 /// What the file holds beside the code.
@@ -31,8 +41,21 @@ impl Program {
     /// Reads a `.cbin`, checks its digest, manifest and imports, and compiles it.
     pub fn load(sandbox: &Sandbox, file: &[u8]) -> Result<Program, LoadError> {
         let Cbin { id, manifest, graph, .. } = Cbin::read(file)?;
-        let module = sandbox.load(file)?;
-        Ok(Program { module, sealed: Arc::new(Sealed { id, manifest, graph }) })
+        let swift = manifest.reusable && sandbox.has_swift_lane();
+        let code = Code {
+            file: file.to_vec(),
+            swift: swift.then(|| Module::load(sandbox, file, Lane::Swift)).transpose()?,
+            metered: OnceLock::new(),
+        };
+        let program = Program {
+            sandbox: sandbox.clone(),
+            sealed: Arc::new(Sealed { id, manifest, graph }),
+            code: Arc::new(code),
+        };
+        if !swift {
+            program.compiled(Lane::Metered)?;
+        }
+        Ok(program)
     }
 
     /// What the artifact says about itself.
@@ -50,21 +73,25 @@ impl Program {
         self.sealed.graph.as_ref()
     }
 
-    /// The module itself.
-    pub fn module(&self) -> &Module {
-        &self.module
+    fn compiled(&self, lane: Lane) -> Result<&Module, LoadError> {
+        match (lane, &self.code.swift) {
+            (Lane::Swift, Some(module)) => Ok(module),
+            _ => {
+                let make = || Module::load(&self.sandbox, &self.code.file, Lane::Metered);
+                self.code.metered.get_or_init(make).as_ref().map_err(Clone::clone)
+            }
+        }
     }
 
     /// A session that keeps its instance between calls where the manifest says that the
     /// code was made for it, and makes one for each call otherwise.
     pub fn session(&self) -> Session {
-        let warm = self.manifest().reusable;
-        Session { program: self.clone(), warm, checked: true, live: None }
+        Session { program: self.clone(), warm: self.manifest().reusable, checked: true, live: None, detour: 0 }
     }
 
     /// A session that makes an instance for each call, whatever the manifest says.
     pub fn isolated_session(&self) -> Session {
-        Session { program: self.clone(), warm: false, checked: true, live: None }
+        Session { program: self.clone(), warm: false, checked: true, live: None, detour: 0 }
     }
 }
 
@@ -76,8 +103,13 @@ pub struct Session {
     program: Program,
     warm: bool,
     checked: bool,
-    live: Option<Live>,
+    live: Option<(Lane, Live)>,
+    /// Calls that stay in the metered lane, after one that was too long for the other.
+    detour: u32,
 }
+
+/// How many calls a session does not try the swift lane after it was too slow there.
+const DETOUR: u32 = 256;
 
 impl Session {
     /// Whether answers are checked to be canonical JSON (they are, unless switched off).
@@ -123,18 +155,36 @@ impl Session {
         inputs.into_iter().map(move |input| self.run(input.as_ref()))
     }
 
-    /// One call on a warm or a new instance, which is kept only if it may be and the guest
-    /// returned as it should.
+    /// One call: in the swift lane if there is one, and in the metered lane where that is
+    /// not enough or the guest trapped, so that what fails always fails by the limits.
     fn call<T>(
         &mut self,
         size: usize,
-        call: impl FnOnce(&mut Live, &Module) -> Result<T, CallError>,
+        call: impl Fn(&mut Live, &Module) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
-        let module = &self.program.module;
-        check_input(module.sandbox.limits(), size)?;
+        check_input(self.program.sandbox.limits(), size)?;
+        if self.detour == 0 && self.program.code.swift.is_some() {
+            match self.call_in(Lane::Swift, &call) {
+                Err(CallError { class: Class::Deadline, .. }) => self.detour = DETOUR,
+                Err(CallError { class: Class::Trap, .. }) => {}
+                decided => return decided,
+            }
+        }
+        self.detour = self.detour.saturating_sub(1);
+        self.call_in(Lane::Metered, &call)
+    }
+
+    /// One call on a warm or a new instance, which is kept only if it may be and the guest
+    /// returned as it should.
+    fn call_in<T>(
+        &mut self,
+        lane: Lane,
+        call: &impl Fn(&mut Live, &Module) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let module = self.program.compiled(lane).map_err(|error| CallError::new(Class::Trap, error.to_string()))?;
         let live = match &mut self.live {
-            Some(live) => live,
-            none => none.insert(Live::new(module)?),
+            Some((warm, live)) if *warm == lane => live,
+            other => &mut other.insert((lane, Live::new(module)?)).1,
         };
         let result = call(live, module);
         if !self.warm || result.as_ref().is_err_and(|error| !error.is_said()) {

@@ -1,7 +1,8 @@
 //! The engine that programs run in: what WebAssembly they may use, and their limits.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -22,6 +23,32 @@ pub struct Sandbox {
 struct Inner {
     limits: Limits,
     cache: Option<Cache>,
+    metered: Clocked,
+    swift: OnceLock<Option<Clocked>>,
+}
+
+/// How the calls in an engine are kept within bounds. Counting fuel and looking at the clock
+/// each make code about a fifth slower, so code that is run over and over first gets a try
+/// without the counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// By fuel and deadline, as the limits say. What it decides holds.
+    Metered,
+    /// By the clock alone, and by [`SWIFT`]. A call that is done in that time has used less
+    /// fuel than the limit, which is at least [`SWIFT_FUEL`]; one that is not, or that
+    /// traps, is made again in the other lane. Only for code without memory of its own,
+    /// for which a second run is the same as the first.
+    Swift,
+}
+
+/// How long a call may last in the swift lane; up to twice that, by the clock's ticks.
+const SWIFT: Duration = Duration::from_millis(10);
+
+/// Fuel that nothing uses up in twice [`SWIFT`]: 20 instructions a nanosecond.
+const SWIFT_FUEL: u64 = 400_000_000;
+
+/// An engine and its clock.
+struct Clocked {
     ticker: Ticker,
     engine: Engine,
 }
@@ -36,16 +63,14 @@ impl Sandbox {
     /// refused unless private to this user).
     pub fn with_cache(limits: Limits, folder: Option<PathBuf>) -> Result<Sandbox, LoadError> {
         let cache = folder.map(Cache::open).transpose()?;
-        let engine = engine(&limits)?;
-        let ticker = Ticker::start(&engine, limits.deadline)
-            .map_err(|error| LoadError::Sandbox(format!("no thread for deadlines: {error}")))?;
-        Ok(Sandbox { inner: Arc::new(Inner { limits, cache, ticker, engine }) })
+        let metered = Clocked::new(&limits, Lane::Metered)?;
+        Ok(Sandbox { inner: Arc::new(Inner { limits, cache, metered, swift: OnceLock::new() }) })
     }
 
     /// Loads a module of the world `auto:cbin/cbin`, sealed or not: a core module without
     /// imports that exports the world by the canonical ABI.
     pub fn load(&self, module: &[u8]) -> Result<Module, LoadError> {
-        Module::load(self, module)
+        Module::load(self, module, Lane::Metered)
     }
 
     /// What each call may use.
@@ -53,29 +78,66 @@ impl Sandbox {
         &self.inner.limits
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.inner.engine
+    /// Whether there is a swift lane: the limits may leave no room for it, or the machine.
+    pub(crate) fn has_swift_lane(&self) -> bool {
+        self.swift().is_some()
     }
 
-    pub(crate) fn compile(&self, module: &[u8]) -> Result<wasmtime::Module, LoadError> {
+    fn swift(&self) -> Option<&Clocked> {
+        let inner = &self.inner;
+        let fits = inner.limits.fuel >= SWIFT_FUEL && inner.limits.deadline >= SWIFT * 2;
+        let make = || fits.then(|| Clocked::new(&inner.limits, Lane::Swift).ok()).flatten();
+        inner.swift.get_or_init(make).as_ref()
+    }
+
+    fn clocked(&self, lane: Lane) -> &Clocked {
+        match lane {
+            Lane::Metered => &self.inner.metered,
+            Lane::Swift => self.swift().unwrap_or(&self.inner.metered),
+        }
+    }
+
+    pub(crate) fn engine(&self, lane: Lane) -> &Engine {
+        &self.clocked(lane).engine
+    }
+
+    pub(crate) fn compile(&self, module: &[u8], lane: Lane) -> Result<wasmtime::Module, LoadError> {
+        let engine = self.engine(lane);
         match &self.inner.cache {
-            Some(cache) => cache.compile(&self.inner.engine, module),
-            None => wasmtime::Module::new(&self.inner.engine, module),
+            Some(cache) => cache.compile(engine, module),
+            None => wasmtime::Module::new(engine, module),
         }
         .map_err(|error| LoadError::Invalid(format!("{error:#}")))
     }
 
     /// Starts the clock for a call and returns its deadline in ticks.
     #[inline]
-    pub(crate) fn call_starts(&self) -> u64 {
-        self.inner.ticker.call_starts();
-        self.inner.ticker.ticks
+    pub(crate) fn call_starts(&self, lane: Lane) -> u64 {
+        let ticker = &self.clocked(lane).ticker;
+        ticker.call_starts();
+        ticker.ticks
+    }
+}
+
+impl Clocked {
+    fn new(limits: &Limits, lane: Lane) -> Result<Clocked, LoadError> {
+        let engine = engine(limits, lane)?;
+        let (deadline, period) = match lane {
+            Lane::Metered => {
+                let tenth = limits.deadline / 10;
+                (limits.deadline, tenth.clamp(Duration::from_millis(1), Duration::from_millis(20)))
+            }
+            Lane::Swift => (SWIFT, SWIFT),
+        };
+        let ticker = Ticker::start(&engine, deadline, period)
+            .map_err(|error| LoadError::Sandbox(format!("no thread for deadlines: {error}")))?;
+        Ok(Clocked { ticker, engine })
     }
 }
 
 /// The engine. Where the address space for a pool cannot be had (a `ulimit -v`, say),
 /// instances are allocated one by one: slower, with the same limits.
-fn engine(limits: &Limits) -> Result<Engine, LoadError> {
+fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_core_instances(limits.instances)
         .total_memories(limits.instances)
@@ -87,10 +149,11 @@ fn engine(limits: &Limits) -> Result<Engine, LoadError> {
         .max_memory_size(1 << 32)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(TABLE_ELEMENTS);
-    let mut config = config();
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    let pooled = Engine::new(&config);
-    pooled.or_else(|_| Engine::new(&self::config())).map_err(|error| LoadError::Sandbox(format!("{error:#}")))
+    let mut pooled = config(lane);
+    pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    Engine::new(&pooled)
+        .or_else(|_| Engine::new(&config(lane)))
+        .map_err(|error| LoadError::Sandbox(format!("{error:#}")))
 }
 
 /// Bytes of a memory that are zeroed in place when its instance ends, rather than given
@@ -98,10 +161,10 @@ fn engine(limits: &Limits) -> Result<Engine, LoadError> {
 const KEEP_RESIDENT: usize = 256 << 10;
 
 /// What artifacts may use: nothing whose result depends on the machine, one 32-bit memory.
-fn config() -> Config {
+fn config(lane: Lane) -> Config {
     let mut config = Config::new();
     config
-        .consume_fuel(true)
+        .consume_fuel(lane == Lane::Metered)
         .epoch_interruption(true)
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)

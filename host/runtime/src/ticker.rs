@@ -32,9 +32,8 @@ struct Shared {
 }
 
 impl Ticker {
-    /// Starts a ticker for calls that last at most `deadline`.
-    pub(crate) fn start(engine: &Engine, deadline: Duration) -> std::io::Result<Ticker> {
-        let period = (deadline / 10).clamp(Duration::from_millis(1), Duration::from_millis(20));
+    /// Starts a ticker for calls that last at most `deadline`, give or take a `period`.
+    pub(crate) fn start(engine: &Engine, deadline: Duration, period: Duration) -> std::io::Result<Ticker> {
         // The first tick may come at once, so one more than fits.
         let ticks = u64::try_from(deadline.as_nanos().div_ceil(period.as_nanos())).unwrap_or(u64::MAX / 4) + 1;
         let shared = Arc::new(Shared::default());
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn it_sleeps_when_nobody_calls_and_wakes_when_somebody_does() {
         let engine = Engine::new(Config::new().epoch_interruption(true)).unwrap();
-        let ticker = Ticker::start(&engine, Duration::from_millis(10)).unwrap();
+        let ticker = Ticker::start(&engine, Duration::from_millis(10), Duration::from_millis(1)).unwrap();
         for _ in 0..3 {
             assert!(wait_until(|| ticker.sleeps()));
             ticker.call_starts();
@@ -131,9 +130,9 @@ mod tests {
     #[test]
     fn dropping_it_stops_the_thread_awake_or_asleep() {
         let engine = Engine::new(&Config::new()).unwrap();
-        let awake = Ticker::start(&engine, Duration::from_secs(3600)).unwrap();
+        let awake = Ticker::start(&engine, Duration::from_secs(3600), Duration::from_millis(20)).unwrap();
         drop(awake);
-        let asleep = Ticker::start(&engine, Duration::from_millis(1)).unwrap();
+        let asleep = Ticker::start(&engine, Duration::from_millis(1), Duration::from_millis(1)).unwrap();
         assert!(wait_until(|| asleep.sleeps()));
         drop(asleep);
     }

@@ -80,6 +80,39 @@ fn every_call_starts_with_all_its_fuel() {
     }
 }
 
+/// Code that is made to be reused is first tried by the clock alone; what it fails by is
+/// the same as for other code.
+#[test]
+fn a_reusable_module_fails_by_the_same_limits() {
+    for run in [LOOP, BOMB, RECURSION, "(unreachable)"] {
+        let (mut reusable, mut other) = (program(run, true).session(), program(run, false).session());
+        for _ in 0..3 {
+            assert_eq!(reusable.run("null"), other.run("null"));
+        }
+    }
+    let slow = format!(
+        "(local $n i32) (local.set $n (i32.const 80000000))
+         (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))) {ECHO}"
+    );
+    let mut session = program(&slow, true).session();
+    for _ in 0..3 {
+        assert_eq!(session.run("[1]"), Ok(Outcome::Answer("[1]".into())));
+    }
+}
+
+/// Limits too low for that are kept all the same.
+#[test]
+fn a_reusable_module_has_no_more_fuel_than_it_may() {
+    let busy = format!(
+        "(local $n i32) (local.set $n (i32.const 1000))
+         (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))) {ECHO}"
+    );
+    let limited = |fuel| Sandbox::new(Limits::default().with_fuel(fuel)).unwrap();
+    let run = |fuel| Program::load(&limited(fuel), &sealed(&busy, true)).unwrap().session().run("1");
+    assert_eq!(run(1_000).unwrap_err().class, Class::OutOfFuel);
+    assert!(run(100_000).is_ok());
+}
+
 #[test]
 fn what_breaks_the_abi_is_refused() {
     let million = 1_000_000;

@@ -18,7 +18,7 @@ fn a_module_that_counts_its_calls_always_counts_one() {
     let mut session = program.session();
     for _ in 0..5 {
         assert_eq!(session.run("null"), Ok(answer("1")));
-        assert_eq!(program.module().run_fresh("null").unwrap().0, answer("1"));
+        assert_eq!(program.isolated_session().run("null").unwrap(), answer("1"));
     }
     assert!(session.run_batch(["1", "2", "3"]).all(|outcome| outcome == Ok(answer("1"))));
 }
@@ -50,7 +50,7 @@ proptest! {
         let program = PROGRAM.with(Clone::clone);
         let mut session = program.session();
         for call in calls {
-            let alone = program.module().run_fresh(inputs[call]).map(|(outcome, _)| outcome);
+            let alone = program.isolated_session().run(inputs[call]);
             prop_assert_eq!(session.run(inputs[call]), alone);
         }
     }
