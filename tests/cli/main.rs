@@ -10,8 +10,8 @@
 //! A test runs in a folder of its own that starts with `shout.jsonl`,
 //! `shout.contract.toml`, `shout.db` (the first imported) and `shout.cbin` (compiled from
 //! it). `RUN:` gives the arguments of `auto-host`; `STDIN:` before it gives a line of its
-//! input; `SETUP:` prepares a file (see [`setup`]). Digests and the folder's own path are
-//! masked. `BLESS=1 cargo test --release -p auto-tests --test cli` rewrites the outputs:
+//! input; `SETUP:` prepares a file (see [`setup`]). Digests, sizes in bytes and the
+//! folder's own path are masked. `BLESS=1 cargo test --release -p auto-tests --test cli` rewrites the outputs:
 //! read the difference before you keep it.
 
 use std::fs;
@@ -148,9 +148,10 @@ fn call(binary: &Path, base: &Path, folder: &Path, arguments: &[String], stdin: 
     (printed, output.status.code())
 }
 
-/// Replaces what differs from run to run: digests and the folder.
+/// Replaces what differs from run to run or build to build: the folder, sizes, digests.
 fn mask(text: &str, folder: &Path) -> String {
     let text = text.replace(&folder.display().to_string(), "[folder]");
+    let text = mask_numbers_before(" are left", &mask_numbers_before(" bytes", &text));
     let mut masked = String::new();
     let mut run = String::new();
     for character in text.chars().chain(['\0']) {
@@ -164,6 +165,16 @@ fn mask(text: &str, folder: &Path) -> String {
     }
     masked.pop();
     masked
+}
+
+fn mask_numbers_before(unit: &str, text: &str) -> String {
+    let mut parts = text.split(unit);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = text.trim_end_matches(|character: char| character.is_ascii_digit());
+        let number = if rest.len() < text.len() { "[n]" } else { "" };
+        format!("{rest}{number}{unit}{part}")
+    })
 }
 
 /// Splits a line into words; `'…'` keeps spaces.
