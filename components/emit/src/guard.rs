@@ -73,7 +73,9 @@ impl Writer<'_> {
             Check::Characters { path, classes } => self.at(path, input, score, |this, value| {
                 this.body.get(value);
                 this.body.constant(*classes);
-                this.body.runtime("rt_characters");
+                // Telling letters from others beyond ASCII takes a table; most masks need none.
+                let beyond = (classes >> 6) & 3;
+                this.body.runtime(if beyond == 0 || beyond == 3 { "rt_characters_ascii" } else { "rt_characters" });
             }),
             Check::Range { path, min, max } => {
                 // Canonical texts of numbers, as a valid graph has them.

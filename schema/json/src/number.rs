@@ -50,8 +50,10 @@ impl Number {
 
     fn normal(kind: NumberKind, negative: bool, mut coefficient: u128, mut exponent: i32) -> Option<Number> {
         if kind == NumberKind::Decimal {
-            while coefficient != 0 && coefficient.is_multiple_of(10) {
-                coefficient /= 10;
+            while let (tenth, 0) = divided(coefficient, 10)
+                && coefficient != 0
+            {
+                coefficient = tenth;
                 exponent += 1;
             }
         }
@@ -91,7 +93,7 @@ impl Number {
                         if significant > MAX_DIGITS {
                             return Err(ErrorKind::NumberTooLong);
                         }
-                        coefficient = coefficient * 10u128.pow(held + 1) + u128::from(byte - b'0');
+                        coefficient = shifted(coefficient, held + 1) + u128::from(byte - b'0');
                         held = 0;
                     }
                 }
@@ -112,7 +114,7 @@ impl Number {
                 if significant + held as usize > MAX_DIGITS {
                     return Err(ErrorKind::NumberTooLong);
                 }
-                coefficient *= 10u128.pow(held);
+                coefficient = shifted(coefficient, held);
             } else {
                 exponent = exponent.saturating_add(held as i32);
             }
@@ -248,23 +250,45 @@ fn compare_magnitude(a: &Number, b: &Number) -> Ordering {
         return top;
     }
     // Equal leading place: pad the shorter coefficient to the longer one's digits.
-    let widen = |coefficient: u128, own: i32, other: i32| coefficient * 10u128.pow((other - own).max(0) as u32);
+    let widen = |coefficient: u128, own: i32, other: i32| shifted(coefficient, (other - own).max(0) as u32);
     widen(a.coefficient, a_digits, b_digits).cmp(&widen(b.coefficient, b_digits, a_digits))
 }
 
 fn digits(value: u128) -> usize {
-    value.checked_ilog10().map_or(1, |log| log as usize + 1)
+    let (mut rest, mut count) = (value, 1);
+    while rest >= 10 {
+        rest = divided(rest, 10).0;
+        count += 1;
+    }
+    count
+}
+
+/// `value * 10^places`, which the caller knows to fit.
+fn shifted(value: u128, places: u32) -> u128 {
+    (0..places).fold(value, |value, _| value.wrapping_mul(10))
+}
+
+/// Quotient and remainder, one 32-bit limb after the other: 128-bit division by anything
+/// is slow, and its code is ten times this.
+fn divided(value: u128, by: u32) -> (u128, u32) {
+    let by = u64::from(by);
+    let (mut quotient, mut rest) = (0, 0);
+    for shift in [96, 64, 32, 0] {
+        let limb = rest << 32 | u64::from((value >> shift) as u32);
+        // The divisors are constants, and not zero.
+        quotient |= u128::from(limb.checked_div(by).unwrap_or(0)) << shift;
+        rest = limb.checked_rem(by).unwrap_or(0);
+    }
+    (quotient, rest as u32)
 }
 
 fn digits_of(mut value: u128, buffer: &mut [u8; 40]) -> &[u8] {
-    // Nineteen digits at a time: 128-bit division is slow.
-    const AT_ONCE: u32 = 19;
+    const AT_ONCE: u32 = 9;
     let (mut low, mut left) = (0, 0);
     let mut count = 0;
     for place in buffer.iter_mut().rev() {
         if left == 0 {
-            low = (value % 10u128.pow(AT_ONCE)) as u64;
-            value /= 10u128.pow(AT_ONCE);
+            (value, low) = divided(value, 1_000_000_000);
             left = AT_ONCE;
         }
         *place = b'0' + (low % 10) as u8;

@@ -2,7 +2,7 @@
 
 use super::node::{Handle, LIST, NUMBER, TEXT, get, items, text};
 use super::numbers::compare;
-use crate::kernels::novelty::{MOST, character_classes, sketch_score};
+use crate::kernels::novelty::{MOST, ascii_classes, character_classes, sketch_score};
 use crate::kernels::text::chars;
 
 fn score(broken: bool) -> u32 {
@@ -23,6 +23,13 @@ extern "C" fn rt_length(a: Handle, min: u64, max: u64) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn rt_characters(a: Handle, classes: u32) -> u32 {
     score(text(a).is_some_and(|text| character_classes(text) & !classes != 0))
+}
+
+/// [`rt_characters`] where both classes beyond ASCII are in the mask, or neither: it needs
+/// no tables.
+#[unsafe(no_mangle)]
+extern "C" fn rt_characters_ascii(a: Handle, classes: u32) -> u32 {
+    score(text(a).is_some_and(|text| ascii_classes(text) & !classes != 0))
 }
 
 #[unsafe(no_mangle)]

@@ -60,12 +60,12 @@ fn mapped(a: Handle, word: impl Fn(u64) -> u64, rest: impl Fn(&str, &mut Bytes))
 
 #[unsafe(no_mangle)]
 extern "C" fn rt_lower(a: Handle) -> Handle {
-    mapped(a, kernel::lower_word, |text, out| kernel::lower(text, &mut |byte| out.push(byte)))
+    mapped(a, kernel::lower_word, |text, out| kernel::lower(text, &mut |byte| out.push_one(byte)))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn rt_upper(a: Handle) -> Handle {
-    mapped(a, kernel::upper_word, |text, out| kernel::upper(text, &mut |byte| out.push(byte)))
+    mapped(a, kernel::upper_word, |text, out| kernel::upper(text, &mut |byte| out.push_one(byte)))
 }
 
 macro_rules! list_from_text {

@@ -34,13 +34,14 @@ fn index([a, b, c]: [u32; 3], bits: u32) -> u32 {
 pub fn sketch_score(text: &[u8], bits: u32, table: &[u8]) -> u32 {
     let bits = bits.min(31);
     let unseen = if table.len() as u64 * 8 >= 1 << bits {
-        let mut score = Score { bits, table, unseen: 0 };
-        windows(text, &mut score);
-        score.unseen
+        unseen(text, bits, table)
     } else {
-        let mut score = ShortScore { bits, table, unseen: 0 };
-        windows(text, &mut score);
-        score.unseen
+        let mut unseen = 0;
+        each_window(text, bits, |index| {
+            let byte = table.get((index >> 3) as usize).copied().unwrap_or(0);
+            unseen += !u32::from(byte) >> (index & 7) & 1;
+        });
+        unseen
     };
     // At most one window a byte, so the quotient is at most MOST.
     (u64::from(unseen) * u64::from(MOST)).checked_div(text.len() as u64).unwrap_or(0) as u32
@@ -48,85 +49,60 @@ pub fn sketch_score(text: &[u8], bits: u32, table: &[u8]) -> u32 {
 
 /// Sets the bit of every window of a text in a table of `2^bits` bits.
 pub fn sketch_insert(text: &[u8], bits: u32, table: &mut [u8]) {
-    windows(text, &mut Insert { bits: bits.min(31), table });
-}
-
-/// What is done with every window; a trait and not a closure, to be inlined even where
-/// the compiler goes for size.
-trait Each {
-    fn window(&mut self, window: [u32; 3]);
-}
-
-/// Counts windows whose bit is not set; the table has all `2^bits` bits.
-struct Score<'a> {
-    bits: u32,
-    table: &'a [u8],
-    unseen: u32,
-}
-
-impl Each for Score<'_> {
-    #[inline(always)]
-    fn window(&mut self, window: [u32; 3]) {
-        let index = index(window, self.bits);
-        // SAFETY: the index is below 2^bits, and `sketch_score` has seen that the table has
-        // so many bits.
-        let byte = unsafe { *self.table.get_unchecked((index >> 3) as usize) };
-        self.unseen += !u32::from(byte) >> (index & 7) & 1;
-    }
-}
-
-/// [`Score`] for a table that is cut short.
-struct ShortScore<'a> {
-    bits: u32,
-    table: &'a [u8],
-    unseen: u32,
-}
-
-impl Each for ShortScore<'_> {
-    fn window(&mut self, window: [u32; 3]) {
-        let index = index(window, self.bits);
-        let byte = self.table.get((index >> 3) as usize).copied().unwrap_or(0);
-        self.unseen += !u32::from(byte) >> (index & 7) & 1;
-    }
-}
-
-struct Insert<'a> {
-    bits: u32,
-    table: &'a mut [u8],
-}
-
-impl Each for Insert<'_> {
-    fn window(&mut self, window: [u32; 3]) {
-        let index = index(window, self.bits);
-        if let Some(byte) = self.table.get_mut((index >> 3) as usize) {
+    each_window(text, bits.min(31), |index| {
+        if let Some(byte) = table.get_mut((index >> 3) as usize) {
             *byte |= 1 << (index & 7);
         }
+    });
+}
+
+/// Gives the index of every three bytes in a row of the text in ASCII lowercase between
+/// its two marks: as many windows as the text has bytes.
+fn each_window(text: &[u8], bits: u32, mut each: impl FnMut(u32)) {
+    let Some((&first, rest)) = text.split_first() else { return };
+    let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
+    for c in rest.iter().map(|byte| u32::from(byte.to_ascii_lowercase())).chain([AFTER]) {
+        each(index([a, b, c], bits));
+        (a, b) = (b, c);
     }
 }
 
-/// Shows `each` every three bytes in a row of the text in ASCII lowercase between its two
-/// marks: as many windows as the text has bytes.
-#[inline(always)]
-fn windows(text: &[u8], each: &mut impl Each) {
-    let Some((&first, rest)) = text.split_first() else { return };
+/// How many windows are not in a table that has all `2^bits` bits: what [`each_window`]
+/// gives, four windows at a time, since engines that count pay by the turn of a loop.
+fn unseen(text: &[u8], bits: u32, table: &[u8]) -> u32 {
+    let Some((&first, rest)) = text.split_first() else { return 0 };
     let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
-    // Four at a time: engines that count pay by the turn of a loop.
+    let mut unseen = 0;
     let (fours, last) = rest.as_chunks::<4>();
     for four in fours {
         let four = lowercase(u32::from_le_bytes(*four));
         let (c, d, e, f) = (four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
-        each.window([a, b, c]);
-        each.window([b, c, d]);
-        each.window([c, d, e]);
-        each.window([d, e, f]);
+        // SAFETY: here and below, `sketch_score` has seen that the table has 2^bits bits.
+        unseen += unsafe {
+            unset([a, b, c], bits, table)
+                + unset([b, c, d], bits, table)
+                + unset([c, d, e], bits, table)
+                + unset([d, e, f], bits, table)
+        };
         (a, b) = (e, f);
     }
-    for byte in last {
-        let c = u32::from(byte.to_ascii_lowercase());
-        each.window([a, b, c]);
+    for c in last.iter().map(|byte| u32::from(byte.to_ascii_lowercase())).chain([AFTER]) {
+        // SAFETY: as above.
+        unseen += unsafe { unset([a, b, c], bits, table) };
         (a, b) = (b, c);
     }
-    each.window([a, b, AFTER]);
+    unseen
+}
+
+/// 1 where the bit of a window is not set. Inlined even where the compiler goes for size.
+///
+/// SAFETY: the table has `2^bits` bits.
+#[inline(always)]
+unsafe fn unset(window: [u32; 3], bits: u32, table: &[u8]) -> u32 {
+    let index = index(window, bits);
+    // SAFETY: the index is below 2^bits.
+    let byte = unsafe { *table.get_unchecked((index >> 3) as usize) };
+    !u32::from(byte) >> (index & 7) & 1
 }
 
 /// Four bytes in ASCII lowercase.
@@ -158,9 +134,9 @@ pub const OTHER_LETTER: u32 = 1 << 6;
 pub const OTHER: u32 = 1 << 7;
 
 /// The class of every ASCII character.
-static ASCII: [u8; 128] = ascii_classes();
+static ASCII: [u8; 128] = class_table();
 
-const fn ascii_classes() -> [u8; 128] {
+const fn class_table() -> [u8; 128] {
     let mut table = [0; 128];
     let mut at = 0;
     while at < table.len() {
@@ -180,29 +156,50 @@ const fn ascii_classes() -> [u8; 128] {
 
 /// The classes of the characters of a text, one bit each.
 pub fn character_classes(text: &str) -> u32 {
-    let class = |byte: u8| ASCII.get(usize::from(byte)).copied().unwrap_or(0);
     let mut classes = 0;
     let mut rest = text;
     loop {
-        // Eight bytes of ASCII at a time, then what is left of it.
-        let (eights, last) = rest.as_bytes().as_chunks::<8>();
-        let plain = eights.iter().take_while(|eight| u64::from_le_bytes(**eight) & HIGH_BITS == 0);
-        let mut at = 0;
-        for [a, b, c, d, e, f, g, h] in plain {
-            classes |= class(*a) | class(*b) | class(*c) | class(*d) | class(*e) | class(*f) | class(*g) | class(*h);
-            at += 8;
-        }
-        let tail = eights.get(at / 8).map_or(last, |eight| eight);
-        let ascii = tail.iter().take_while(|byte| byte.is_ascii());
-        for byte in ascii {
-            classes |= class(*byte);
-            at += 1;
-        }
-        let Some(character) = rest.get(at..).and_then(|rest| rest.chars().next()) else { break };
-        classes |= (if character.is_alphabetic() { OTHER_LETTER } else { OTHER }) as u8;
-        rest = rest.get(at + character.len_utf8()..).unwrap_or_default();
+        let (own, length) = ascii_prefix(rest.as_bytes());
+        classes |= own;
+        let Some(character) = rest.get(length..).and_then(|rest| rest.chars().next()) else { return classes };
+        classes |= if character.is_alphabetic() { OTHER_LETTER } else { OTHER };
+        rest = rest.get(length + character.len_utf8()..).unwrap_or_default();
     }
-    u32::from(classes)
+}
+
+/// [`character_classes`] for whoever treats all characters beyond ASCII alike: with both of
+/// their classes where there is one.
+pub fn ascii_classes(text: &str) -> u32 {
+    let mut classes = 0;
+    let mut rest = text.as_bytes();
+    loop {
+        let (own, length) = ascii_prefix(rest);
+        classes |= own;
+        let Some((_, after)) = rest.get(length..).and_then(<[u8]>::split_first) else { return classes };
+        classes |= OTHER_LETTER | OTHER;
+        rest = after;
+    }
+}
+
+/// The classes of the ASCII characters that a text begins with, and how many they are;
+/// eight at a time as far as that goes.
+fn ascii_prefix(text: &[u8]) -> (u32, usize) {
+    let class = |byte: u8| ASCII.get(usize::from(byte)).copied().unwrap_or(0);
+    let (mut classes, mut length) = (0, 0);
+    let (eights, _) = text.as_chunks::<8>();
+    for eight in eights {
+        if u64::from_le_bytes(*eight) & HIGH_BITS != 0 {
+            break;
+        }
+        let [a, b, c, d, e, f, g, h] = *eight;
+        classes |= class(a) | class(b) | class(c) | class(d) | class(e) | class(f) | class(g) | class(h);
+        length += 8;
+    }
+    for byte in text.get(length..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii()) {
+        classes |= class(*byte);
+        length += 1;
+    }
+    (u32::from(classes), length)
 }
 
 /// Set in the bytes of a word that are not ASCII.
@@ -278,6 +275,9 @@ mod tests {
             prop_assert_eq!(score, (unseen.count() * 1_000_000).checked_div(text.len()).unwrap_or(0) as u32);
             let by_character = text.chars().fold(0, |all, character| all | character_classes(character.encode_utf8(&mut [0; 4])));
             prop_assert_eq!(character_classes(&text), by_character);
+            let both = OTHER_LETTER | OTHER;
+            let alike = if by_character & both == 0 { by_character } else { by_character | both };
+            prop_assert_eq!(ascii_classes(&text), alike);
         }
     }
 }
