@@ -16,7 +16,7 @@ const MOST_BITS: u32 = 24;
 
 /// One bit in this many is set, at most: so much of a text of unknown windows passes for
 /// known, on average.
-const LOAD: u64 = 16;
+const LOAD: u64 = 8;
 
 /// The texts of one place.
 pub(crate) struct Sketch {
