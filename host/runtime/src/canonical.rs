@@ -13,29 +13,31 @@ use auto_json::{Error, ErrorKind, MAX_DEPTH, Number, Sink, read, unescape};
 /// Agrees with comparing the text to its `auto_json::Canonical`, at a fraction of the
 /// price. A key that is there twice makes it not canonical.
 pub(crate) fn is_canonical(text: &str) -> Result<bool, Error> {
-    let mut parts = Parts { canonical: true, ..Parts::default() };
-    read(text.as_bytes(), &mut parts)?;
+    let text = text.as_bytes();
+    let mut parts =
+        Parts { text, canonical: true, length: 0, depth: 0, lists: 0, begun: 0, keys: [(0, 0); MAX_DEPTH + 1] };
+    read(text, &mut parts)?;
     Ok(parts.canonical && parts.length == text.len())
 }
 
-/// What was seen so far.
-#[derive(Default)]
-struct Parts {
+/// What was seen so far. Nothing is allocated: most answers are short.
+struct Parts<'a> {
+    text: &'a [u8],
     canonical: bool,
     /// Bytes of everything seen, with the commas, colons and brackets it needs.
     length: usize,
+    depth: usize,
     /// One bit a level, the innermost lowest: it is a list.
     lists: u64,
     /// One bit a level: it has something in it already.
     begun: u64,
-    /// The last key of every open record, unescaped, one behind the other.
-    keys: Vec<u8>,
-    /// Where the keys of each level start in `keys`; a vector only because few are deep.
-    starts: Vec<usize>,
+    /// Where the last key of the record on each level starts, and its length.
+    keys: [(usize, usize); MAX_DEPTH + 1],
 }
 
-impl Parts {
+impl Parts<'_> {
     /// A value of that many bytes begins; in a list, a comma may come before it.
+    #[inline]
     fn value(&mut self, length: usize) {
         self.length += length;
         if self.lists & 1 == 1 {
@@ -43,6 +45,7 @@ impl Parts {
         }
     }
 
+    #[inline]
     fn comma(&mut self) {
         self.length += usize::from(self.begun & 1 == 1);
         self.begun |= 1;
@@ -52,23 +55,25 @@ impl Parts {
         self.value(2);
         // The reader refuses what is deeper than its limit, which is one bit a level.
         const { assert!(MAX_DEPTH <= 64) };
+        self.depth = (self.depth + 1).min(MAX_DEPTH);
         self.lists = (self.lists << 1) | u64::from(list);
         self.begun <<= 1;
-        if !list {
-            self.starts.push(self.keys.len());
-        }
     }
 
     fn close(&mut self) {
-        if self.lists & 1 == 0 {
-            self.keys.truncate(self.starts.pop().unwrap_or_default());
-        }
+        self.depth = self.depth.saturating_sub(1);
         self.lists >>= 1;
         self.begun >>= 1;
     }
+
+    /// Where a part of the text starts in it, which the reader does not say.
+    #[inline]
+    fn offset(&self, part: &[u8]) -> usize {
+        part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr())
+    }
 }
 
-impl Sink for Parts {
+impl Sink for Parts<'_> {
     fn null(&mut self) -> Result<(), ErrorKind> {
         self.value(4);
         Ok(())
@@ -100,18 +105,12 @@ impl Sink for Parts {
     fn key(&mut self, raw: &[u8], escaped: bool) -> Result<(), ErrorKind> {
         self.length += raw.len() + 3;
         self.canonical &= !escaped || escapes_are_canonical(raw);
-        let from = self.starts.last().copied().unwrap_or_default();
-        let until = self.keys.len();
-        if escaped {
-            unescape(raw, &mut |byte| self.keys.push(byte));
-        } else {
-            self.keys.extend_from_slice(raw);
-        }
         if self.begun & 1 == 1 {
-            let (last, this) = (&self.keys[from..until], &self.keys[until..]);
-            self.canonical &= compare_keys(last, this).is_lt();
-            self.keys.drain(from..until);
+            let (start, length) = self.keys[self.depth];
+            let last = self.text.get(start..start + length).unwrap_or_default();
+            self.canonical &= rises(last, raw);
         }
+        self.keys[self.depth] = (self.offset(raw), raw.len());
         self.comma();
         Ok(())
     }
@@ -137,10 +136,24 @@ impl Sink for Parts {
     }
 }
 
-/// Whether a raw text with escapes is what the writer would make of it.
-fn escapes_are_canonical(raw: &[u8]) -> bool {
+/// Whether raw key `next` sorts behind raw key `last`.
+#[inline]
+fn rises(last: &[u8], next: &[u8]) -> bool {
+    if last.contains(&b'\\') || next.contains(&b'\\') {
+        return compare_keys(&unescaped(last), &unescaped(next)).is_lt();
+    }
+    compare_keys(last, next).is_lt()
+}
+
+fn unescaped(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     unescape(raw, &mut |byte| text.push(byte));
+    text
+}
+
+/// Whether a raw text with escapes is what the writer would make of it.
+fn escapes_are_canonical(raw: &[u8]) -> bool {
+    let text = unescaped(raw);
     let mut quoted = Vec::with_capacity(raw.len() + 2);
     string(&text, &mut |byte| quoted.push(byte));
     quoted.get(1..quoted.len() - 1) == Some(raw)
