@@ -10,9 +10,9 @@ use crate::profile::Profile;
 use crate::sketch::Sketch;
 
 /// A sketch is of use only where the limit stays below this. A text of unknown windows
-/// scores about 1,000,000 less the table's load (at most a sixteenth); one of twenty
-/// characters scores less than this about once in twenty times.
-const TELLS_APART: u32 = 850_000;
+/// scores about 1,000,000 less the table's load (at most an eighth); one of twenty
+/// characters scores less than this about once in thirty times.
+const TELLS_APART: u32 = 750_000;
 
 /// An answer for an input that the program had not been shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
