@@ -16,7 +16,7 @@ use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows, rows};
 pub type Solution = (Expr, u32);
 
 /// The costs to which the bank is grown, one after the other.
-const LEVELS: [u32; 4] = [13, 17, 21, 25];
+const LEVELS: [u32; 6] = [13, 17, 21, 25, 29, 33];
 
 /// The most solutions kept for one target.
 const KEEP: usize = 4;
