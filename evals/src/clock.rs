@@ -1,8 +1,9 @@
 //! Timing on a machine that does other things too.
 //!
-//! Subjects take turns, in an order that reverses each round, so that a slow spell hits all
-//! of them; what is reported is the median over the rounds, and for a comparison the median
-//! of the rounds' own ratios.
+//! Subjects take turns, in another order each round, so that a slow spell hits all of them;
+//! turns are much shorter than the time slices of a busy machine, so that most are whole.
+//! What is reported is the median over the rounds, and for a comparison the median of the
+//! rounds' own ratios.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use auto_json::{Number, Value};
 #[derive(clap::Args, Clone, Debug)]
 pub struct Effort {
     /// Rounds; every subject has one turn a round
-    #[arg(long, default_value_t = 31)]
+    #[arg(long, default_value_t = 101)]
     pub rounds: usize,
     /// Calls in one turn, the same for every subject (for Valgrind); found by trial when left out
     #[arg(long)]
@@ -43,16 +44,18 @@ impl<'a> Subject<'a> {
 pub struct Times(Vec<f64>);
 
 /// A turn is long enough to time and short enough that a round sees one state of the machine.
-const TURN: Duration = Duration::from_millis(2);
+const TURN: Duration = Duration::from_micros(300);
 
 /// Times every subject.
 pub fn measure(effort: &Effort, subjects: &mut [Subject]) -> Vec<Times> {
     let calls: Vec<u64> =
         subjects.iter_mut().map(|subject| effort.calls.unwrap_or_else(|| calls_a_turn(subject))).collect();
     let mut times = vec![Times(Vec::with_capacity(effort.rounds)); subjects.len()];
-    for round in 0..effort.rounds.max(1) {
-        for turn in 0..subjects.len() {
-            let index = if round % 2 == 0 { turn } else { subjects.len() - 1 - turn };
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
+    let mut random = 0x2545_F491_4F6C_DD1D;
+    for _ in 0..effort.rounds.max(1) {
+        shuffle(&mut order, &mut random);
+        for &index in &order {
             let start = Instant::now();
             (subjects[index].turn)(calls[index]);
             times[index].0.push(start.elapsed().as_nanos() as f64 / calls[index] as f64);
@@ -62,6 +65,17 @@ pub fn measure(effort: &Effort, subjects: &mut [Subject]) -> Vec<Times> {
         eprintln!("{:>24} {:>14.1} ns", subject.name, times.median());
     }
     times
+}
+
+/// Fisher and Yates, over a generator that only needs to have no rhythm (Marsaglia's
+/// xorshift, 2003).
+fn shuffle(order: &mut [usize], random: &mut u64) {
+    for last in (1..order.len()).rev() {
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        order.swap(last, (*random >> 33) as usize % (last + 1));
+    }
 }
 
 /// Doubles until a turn is long enough, which also warms the subject up.

@@ -11,7 +11,12 @@ use clap::{Parser, Subcommand};
 
 mod call;
 mod clock;
+// Here and not under `tests/`: an integration test would have cargo build the component
+// crates twice, for abort and for unwind, into files of the same name.
+#[cfg(test)]
+mod isolation;
 mod native;
+mod passes;
 
 /// Benchmarks of Auto. Progress on stderr; one JSON object as the last line on stdout.
 #[derive(Parser)]
@@ -24,11 +29,13 @@ struct Options {
 #[derive(Subcommand)]
 enum Family {
     Call(call::Options),
+    Passes(passes::Options),
 }
 
 fn main() -> ExitCode {
     let done = match Options::parse().family {
         Family::Call(options) => options.run(),
+        Family::Passes(options) => options.run(),
     };
     match done {
         Ok(report) => {

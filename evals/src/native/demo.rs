@@ -21,6 +21,11 @@ pub struct Demo {
     checks: Vec<Check>,
 }
 
+/// The policy alone: what it answers without any guard.
+pub fn policy(input: &str) -> Reply {
+    Demo { limit: MILLION, checks: vec![] }.call(input.as_bytes())
+}
+
 /// A text of a ticket.
 #[derive(Clone, Copy)]
 enum Field {
@@ -184,11 +189,26 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// `ORD-` and five digits, as they stand in the body.
+    /// The order number: the body's first run of letters and digits joined by hyphens (or
+    /// underscores) that holds a digit.
     fn reference(&self) -> Option<&str> {
-        let starts = self.body.match_indices("ORD-").map(|(at, _)| at);
-        let mut candidates = starts.filter_map(|at| self.body.get(at..at + 9));
-        candidates.find(|candidate| candidate.as_bytes()[4..].iter().all(u8::is_ascii_digit))
+        let bytes = self.body.as_bytes();
+        let alnum = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = at;
+            let (mut joined, mut digit) = (false, false);
+            while alnum(at) || (at > start && matches!(bytes.get(at), Some(b'-' | b'_')) && alnum(at + 1)) {
+                joined |= !alnum(at);
+                digit |= bytes[at].is_ascii_digit();
+                at += 1;
+            }
+            if joined && digit {
+                return self.body.get(start..at);
+            }
+            at += 1;
+        }
+        None
     }
 
     fn answer(&self, reference: &str) -> String {
@@ -309,17 +329,14 @@ fn plain(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn answer(input: &str) -> Reply {
-        Demo { limit: 0, checks: vec![] }.call(input.as_bytes())
-    }
-
     #[test]
     fn the_policy() {
-        let input = r#"{"amount":250,"body":"ORD-1 and ORD-50921.","customer":"A \"B\"","subject":"reFUND invoice"}"#;
+        let input =
+            r#"{"amount":250,"body":"A follow-up on ORD-50921.","customer":"A \"B\"","subject":"reFUND invoice"}"#;
         let expected = r#"{"priority":"high","queue":"returns","reference":"ORD-50921","reply":"Dear A \"B\", we are looking into ORD-50921 and will write to you soon."}"#;
-        assert_eq!(answer(input), Reply::Answer(expected.into()));
+        assert_eq!(policy(input), Reply::Answer(expected.into()));
         let none = input.replace("ORD-50921", "nothing");
-        assert_eq!(answer(&none), Reply::Abstain { score: MILLION, limit: 0 });
+        assert_eq!(policy(&none), Reply::Abstain { score: MILLION, limit: MILLION });
     }
 
     #[test]

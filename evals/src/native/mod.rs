@@ -6,7 +6,7 @@ use anyhow::bail;
 use auto_json::Value;
 use auto_runtime::Program;
 
-mod demo;
+pub mod demo;
 
 /// A function written by hand.
 pub trait Native {

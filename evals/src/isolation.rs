@@ -320,7 +320,7 @@ proptest! {
         let mut session = program.session();
         for index in order {
             let input = &inputs[index % inputs.len()];
-            let alone = program.module().run_fresh(input).map(|(outcome, _)| outcome);
+            let alone = program.isolated_session().run(input);
             prop_assert_eq!(session.run(input), alone);
         }
     }
