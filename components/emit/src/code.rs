@@ -60,6 +60,8 @@ pub(crate) struct Label(u32);
 pub(crate) struct Body {
     ty: FunctionType,
     locals: Vec<ValType>,
+    /// Locals that are not in use.
+    free: Vec<Local>,
     code: Vec<Op>,
     depth: u32,
 }
@@ -68,7 +70,7 @@ impl Body {
     /// A function of `params` to `result`.
     pub(crate) fn new(params: &[ValType], result: ValType) -> Body {
         let ty = FunctionType { params: params.to_vec(), result: Some(result) };
-        Body { ty, locals: Vec::new(), code: Vec::new(), depth: 0 }
+        Body { ty, locals: Vec::new(), free: Vec::new(), code: Vec::new(), depth: 0 }
     }
 
     fn finish(self) -> Generated {
@@ -78,6 +80,16 @@ impl Body {
     /// A fresh local of 32 bits, 0 at first.
     pub(crate) fn local(&mut self) -> Local {
         self.local_of(ValType::I32)
+    }
+
+    /// A local of 32 bits that holds whatever it last held.
+    pub(crate) fn scratch(&mut self) -> Local {
+        self.free.pop().unwrap_or_else(|| self.local())
+    }
+
+    /// Gives a local back that is not read any more.
+    pub(crate) fn release(&mut self, local: Local) {
+        self.free.push(local);
     }
 
     /// A fresh local, 0 at first.

@@ -22,17 +22,41 @@ use crate::constants::{
 /// Values made now are kept if their text is no longer than this.
 const FOLDED: usize = 4096;
 
+/// Repeated parts of more nodes than this have a function of their own, so that code does
+/// not grow with the number of their occurrences.
+const SHORT: usize = 4;
+
 /// Adds a function from the handle of `$`, whose type was checked, to that of the value.
 pub(crate) fn compile(expression: &Expr, input: &Type, unit: &mut Unit) -> Callee {
     let mut repeats = BTreeMap::new();
     count(expression, false, &mut repeats);
     repeats.retain(|_, times| *times > 1);
+    let mut parts = BTreeMap::new();
+    // The smallest first: a part is called by those that it is a part of.
+    let mut long: Vec<&Expr> = repeats.keys().copied().filter(|part| part.size() > SHORT).collect();
+    long.sort_by_key(|part| part.size());
+    for part in long {
+        let callee = function(part, input, &repeats, &parts, unit);
+        parts.insert(part, callee);
+    }
+    function(expression, input, &repeats, &parts, unit)
+}
+
+/// Adds the function of an expression, given the functions of its long repeated parts.
+fn function<'e>(
+    expression: &'e Expr,
+    input: &'e Type,
+    repeats: &BTreeMap<&'e Expr, u32>,
+    parts: &'e BTreeMap<&'e Expr, Callee>,
+    unit: &mut Unit,
+) -> Callee {
     let mut compiler = Compiler {
         body: Body::new(&[ValType::I32], ValType::I32),
         constants: &mut unit.constants,
         input,
         scope: Vec::new(),
-        kept: repeats.into_keys().map(|expression| (expression, None)).collect(),
+        kept: repeats.keys().filter(|part| **part != expression).map(|part| (*part, None)).collect(),
+        parts,
     };
     compiler.value(expression);
     let body = compiler.body;
@@ -94,6 +118,8 @@ struct Compiler<'a> {
     scope: Vec<Bound<'a>>,
     /// Repeated parts, and the locals that hold their values once they were computed.
     kept: BTreeMap<&'a Expr, Option<Local>>,
+    /// Those that have functions.
+    parts: &'a BTreeMap<&'a Expr, Callee>,
 }
 
 /// A variable.
@@ -119,7 +145,13 @@ impl<'a> Compiler<'a> {
         self.body.choose();
         self.body.get(local);
         self.body.otherwise();
-        self.computed(expression);
+        match self.parts.get(expression) {
+            Some(part) => {
+                self.body.get(INPUT);
+                self.body.call(*part);
+            }
+            None => self.computed(expression),
+        }
         self.body.tee(local);
         self.body.end();
     }
@@ -199,8 +231,8 @@ impl<'a> Compiler<'a> {
 
     /// A fresh local with the value, which is not undefined.
     fn defined(&mut self, expression: &'a Expr, undefined: Label) -> Local {
-        let local = self.body.local();
         self.value(expression);
+        let local = self.body.scratch();
         self.body.tee(local);
         self.body.branch_unless(undefined);
         local
@@ -212,10 +244,12 @@ impl<'a> Compiler<'a> {
             let array = this.allocate(NODE * values.len() as u32);
             for (index, value) in (0..).zip(&values) {
                 this.body.copy_node(*value, array, NODE * index);
+                this.body.release(*value);
             }
             this.body.get(array);
             this.body.constant(values.len() as u32);
             this.body.runtime("rt_list");
+            this.body.release(array);
         });
     }
 
@@ -228,15 +262,17 @@ impl<'a> Compiler<'a> {
                 let place = this.constants.bytes(key.as_bytes());
                 this.body.key(array, at, place, key.len());
                 this.body.copy_node(*value, array, at + MEMBER_VALUE);
+                this.body.release(*value);
             }
             this.body.get(array);
             this.body.constant(values.len() as u32);
             this.body.runtime("rt_record");
+            this.body.release(array);
         });
     }
 
     fn allocate(&mut self, bytes: u32) -> Local {
-        let array = self.body.local();
+        let array = self.body.scratch();
         self.body.constant(bytes);
         self.body.runtime("rt_allocate");
         self.body.set(array);
@@ -247,11 +283,12 @@ impl<'a> Compiler<'a> {
         match (op, arguments) {
             (Op::If, [condition, yes, no]) => self.conditional(condition, yes, no),
             (Op::Default, [first, second]) => {
-                let local = self.body.local();
                 self.value(first);
+                let local = self.body.scratch();
                 self.body.tee(local);
                 self.body.choose();
                 self.body.get(local);
+                self.body.release(local);
                 self.body.otherwise();
                 self.value(second);
                 self.body.end();
@@ -292,6 +329,7 @@ impl<'a> Compiler<'a> {
         self.value(yes);
         self.body.otherwise();
         self.body.get(truth);
+        self.body.release(truth);
         self.body.choose();
         self.value(no);
         self.body.otherwise();
@@ -302,8 +340,8 @@ impl<'a> Compiler<'a> {
 
     /// A local with 2 for true, 1 for false, 0 for anything else.
     fn truth(&mut self, condition: &'a Expr) -> Local {
-        let truth = self.body.local();
         self.value(condition);
+        let truth = self.body.scratch();
         self.body.runtime("rt_truth");
         self.body.set(truth);
         truth
@@ -324,6 +362,7 @@ impl<'a> Compiler<'a> {
             self.body.op(Instruction::Select);
             self.body.branch(done);
             self.body.end();
+            self.body.release(truth);
         }
         self.constant(&Value::Bool(!stop));
         self.body.end();
@@ -333,7 +372,7 @@ impl<'a> Compiler<'a> {
         let item_type = self.type_of(list).and_then(|ty| within(ty, None));
         self.partial(|this, undefined| {
             let list = this.defined(list, undefined);
-            let [item, end, array, place] = [(); 4].map(|()| this.body.local());
+            let [item, end, array, place] = [(); 4].map(|()| this.body.scratch());
             this.body.get(list);
             this.body.load(KIND);
             this.body.constant(LIST);
@@ -366,6 +405,7 @@ impl<'a> Compiler<'a> {
                 Each::Map => {
                     let value = this.defined(body, undefined);
                     this.body.copy_node(value, place, 0);
+                    this.body.release(value);
                     this.body.advance(place, NODE);
                 }
                 Each::Filter => {
@@ -379,6 +419,7 @@ impl<'a> Compiler<'a> {
                     this.body.copy_node(item, place, 0);
                     this.body.advance(place, NODE);
                     this.body.end();
+                    this.body.release(truth);
                 }
             }
             this.scope.pop();
@@ -394,6 +435,9 @@ impl<'a> Compiler<'a> {
             this.body.constant(NODE);
             this.body.op(Instruction::I32DivU);
             this.body.runtime("rt_list");
+            for local in [list, item, end, array, place] {
+                this.body.release(local);
+            }
         });
     }
 }

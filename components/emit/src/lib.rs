@@ -40,8 +40,8 @@ const MAX_PAGES: u32 = 512;
 /// graph gives the same bytes.
 ///
 /// Faults: `bad-graph` (not a valid graph, or an expression that does not parse),
-/// `unsupported-node` (a node without code generation, named in `at`), `too-large`
-/// (constants that leave a call no memory).
+/// `unsupported-node` (a node without code generation, named in `at`), `too-large` (an
+/// expression of too many nodes, or constants that leave a call no memory).
 pub fn emit(graph: &[u8]) -> Result<Emitted, Fault> {
     let graph = auto_kit::graph(graph)?;
     let unit = entry::compile(&program::Program::of(&graph)?);

@@ -9,6 +9,9 @@ use auto_lang::Expr;
 use auto_schema::ir::{Body, Graph, Guard, Node};
 use auto_schema::types::{Field, Type};
 
+/// The most nodes of one expression; engines take long over functions that are longer.
+const MAX_SIZE: usize = 20_000;
+
 /// What a call does with its input.
 pub(crate) struct Program<'g> {
     pub(crate) input: &'g Type,
@@ -88,6 +91,10 @@ impl<'g> Planner<'g> {
                 let expression = auto_lang::parse(source).map_err(|error| {
                     Fault::new("bad-graph", format!("the expression does not parse: {error}")).at(place(node))
                 })?;
+                if expression.size() > MAX_SIZE {
+                    let message = format!("an expression of {} nodes; {MAX_SIZE} are allowed", expression.size());
+                    return Err(Fault::new("too-large", message).at(place(node)));
+                }
                 self.steps.push(Step { expression, input: step_input(node, inputs) });
                 Source::Step(self.steps.len() - 1)
             }

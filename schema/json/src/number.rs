@@ -176,47 +176,36 @@ impl Number {
     /// `d.ddde±n` beyond.
     pub fn write(&self, out: &mut impl FnMut(u8)) {
         let mut buffer = [0u8; 40];
-        let text = digits_of(self.coefficient, &mut buffer);
+        let digits = digits_of(self.coefficient, &mut buffer);
+        let (length, exponent) = (digits.len() as i32, i32::from(self.exponent));
+        // The positions of the first and past the last character, and of the point, which
+        // stands before its position; digits are at 0 to `length`, zeros around them.
+        let most = MAX_DIGITS as i32;
+        let (first, last, point, power) = match self.kind {
+            NumberKind::Integer => (0, length, i32::MAX, None),
+            _ if exponent >= 0 && length + exponent <= most => (0, length + exponent + 1, length + exponent, None),
+            _ if exponent < 0 && -exponent <= most => {
+                let point = length + exponent;
+                (0.min(point - 1), length, point, None)
+            }
+            _ => (0, length, 1, Some(exponent + length - 1)),
+        };
         if self.negative {
             out(b'-');
         }
-        let exponent = i32::from(self.exponent);
-        let length = text.len() as i32;
-        if self.kind == NumberKind::Integer {
-            text.iter().for_each(|&digit| out(digit));
-        } else if exponent >= 0 && length + exponent <= MAX_DIGITS as i32 {
-            text.iter().for_each(|&digit| out(digit));
-            (0..exponent).for_each(|_| out(b'0'));
-            out(b'.');
-            out(b'0');
-        } else if exponent < 0 && -exponent <= MAX_DIGITS as i32 {
-            let point = length + exponent;
-            if point <= 0 {
-                out(b'0');
+        for at in first..last {
+            if at == point {
                 out(b'.');
-                (point..0).for_each(|_| out(b'0'));
-                text.iter().for_each(|&digit| out(digit));
-            } else {
-                let (whole, fraction) = text.split_at_checked(point as usize).unwrap_or((text, b""));
-                whole.iter().for_each(|&digit| out(digit));
-                out(b'.');
-                fraction.iter().for_each(|&digit| out(digit));
             }
-        } else {
-            for (index, &digit) in text.iter().enumerate() {
-                if index == 1 {
-                    out(b'.');
-                }
-                out(digit);
-            }
-            out(b'e');
-            let power = exponent + length - 1;
-            if power < 0 {
-                out(b'-');
-            }
-            let mut buffer = [0u8; 40];
-            digits_of(power.unsigned_abs().into(), &mut buffer).iter().for_each(|&digit| out(digit));
+            out(usize::try_from(at).ok().and_then(|at| digits.get(at)).copied().unwrap_or(b'0'));
         }
+        let Some(power) = power else { return };
+        out(b'e');
+        if power < 0 {
+            out(b'-');
+        }
+        let mut buffer = [0u8; 40];
+        digits_of(power.unsigned_abs().into(), &mut buffer).iter().for_each(|&digit| out(digit));
     }
 
     /// The canonical text.

@@ -312,7 +312,16 @@ impl Reader<'_> {
         }
     }
 
+    #[inline]
     fn white_space(&mut self) {
+        // Mostly there is none.
+        if self.text.get(self.at).is_some_and(|&byte| byte <= b' ') {
+            self.skip();
+        }
+    }
+
+    #[inline(never)]
+    fn skip(&mut self) {
         while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }

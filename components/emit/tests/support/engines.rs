@@ -2,6 +2,9 @@
 
 use super::{Novelty, Outcome};
 
+/// What a call may have.
+const MEMORY: usize = 64 << 20;
+
 /// A module that can be called.
 pub trait Machine {
     /// Calls the allocator.
@@ -72,7 +75,7 @@ fn export(function: &str) -> String {
 
 /// Compiled modules and the engine they are for.
 pub struct Wasmtime {
-    store: wasmtime::Store<()>,
+    store: wasmtime::Store<wasmtime::StoreLimits>,
     instance: wasmtime::Instance,
     memory: wasmtime::Memory,
 }
@@ -97,7 +100,9 @@ impl Wasmtime {
 
     /// A fresh instance.
     pub fn of(module: &wasmtime::Module) -> Wasmtime {
-        let mut store = wasmtime::Store::new(module.engine(), ());
+        let limits = wasmtime::StoreLimitsBuilder::new().memory_size(MEMORY).build();
+        let mut store = wasmtime::Store::new(module.engine(), limits);
+        store.limiter(|limits| limits);
         let instance = wasmtime::Instance::new(&mut store, module, &[]).unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
         Wasmtime { store, instance, memory }
@@ -137,7 +142,7 @@ impl Machine for Wasmtime {
 
 /// The interpreter.
 pub struct Wasmi {
-    store: wasmi::Store<()>,
+    store: wasmi::Store<wasmi::StoreLimits>,
     instance: wasmi::Instance,
     memory: wasmi::Memory,
 }
@@ -146,7 +151,9 @@ impl Wasmi {
     pub fn new(module: &[u8]) -> Wasmi {
         let engine = wasmi::Engine::default();
         let module = wasmi::Module::new(&engine, module).unwrap();
-        let mut store = wasmi::Store::new(&engine, ());
+        let limits = wasmi::StoreLimitsBuilder::new().memory_size(MEMORY).build();
+        let mut store = wasmi::Store::new(&engine, limits);
+        store.limiter(|limits| limits);
         let instance = wasmi::Linker::new(&engine).instantiate_and_start(&mut store, &module).unwrap();
         let memory = instance.get_memory(&store, "memory").unwrap();
         Wasmi { store, instance, memory }

@@ -2,7 +2,7 @@
 
 use super::node::{Handle, LIST, NUMBER, TEXT, get, items, text};
 use super::numbers::compare;
-use crate::kernels::novelty::{MOST, ascii_classes, character_classes, sketch_score};
+use crate::kernels::novelty::{MOST, Sketch, ascii_classes, character_classes};
 use crate::kernels::text::chars;
 
 fn score(broken: bool) -> u32 {
@@ -43,7 +43,10 @@ extern "C" fn rt_range(a: Handle, min: Handle, max: Handle) -> u32 {
 unsafe extern "C" fn rt_sketch(a: Handle, bits: u32, table: *const u8) -> u32 {
     // SAFETY: generated code passes the table of a guard, `2^bits` bits long.
     let table = unsafe { core::slice::from_raw_parts(table, 1 << bits >> 3) };
-    text(a).map_or(0, |text| sketch_score(text.as_bytes(), bits, table))
+    match (text(a), Sketch::new(bits, table)) {
+        (Some(text), Some(sketch)) => sketch.score(text.as_bytes()),
+        _ => 0,
+    }
 }
 
 /// Whether it is a number written as an integer.

@@ -70,7 +70,7 @@ impl Nodes {
         self.capacity *= 2;
     }
 
-    #[inline]
+    #[inline(never)]
     fn add(&mut self, node: Node) -> Result<(), ErrorKind> {
         self.room();
         // SAFETY: there is room for a node, and words are aligned as nodes are.

@@ -43,25 +43,21 @@ fn find(runs: &[Run], character: char) -> char {
 /// The one code point whose lowercase is two.
 const DOTTED_I: char = '\u{130}';
 
-/// Calls `each` with the lowercase of a code point, of which there are one or two.
-pub(super) fn lower(character: char, each: &mut impl FnMut(char)) {
+/// The lowercase of a code point: one or two.
+pub(super) fn lower(character: char) -> [Option<char>; 2] {
     if character == DOTTED_I {
-        each('i');
-        each('\u{307}');
-    } else {
-        each(find(&LOWER, character));
+        return [Some('i'), Some('\u{307}')];
     }
+    [Some(find(&LOWER, character)), None]
 }
 
-/// Calls `each` with the uppercase of a code point, of which there are one to three.
-pub(super) fn upper(character: char, each: &mut impl FnMut(char)) {
+/// The uppercase of a code point: one to three.
+pub(super) fn upper(character: char) -> [Option<char>; 3] {
     let code = u32::from(character);
     let several = SEVERAL.binary_search_by_key(&code, |[from, ..]| u32::from(*from));
     match several.ok().and_then(|at| SEVERAL.get(at)) {
-        Some([_, to @ ..]) => {
-            to.iter().filter(|to| **to != 0).filter_map(|to| char::from_u32(u32::from(*to))).for_each(each);
-        }
-        None => each(find(&UPPER, character)),
+        Some([_, to @ ..]) => to.map(|to| char::from_u32(u32::from(to)).filter(|to| *to != '\0')),
+        None => [Some(find(&UPPER, character)), None, None],
     }
 }
 
@@ -202,21 +198,17 @@ static SEVERAL: [[u16; 4]; 102] = [
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-    use std::vec::Vec;
-
     use super::*;
 
     #[test]
     fn as_core_has_it() {
         // ASCII is not in the tables: callers have a shorter way.
         for character in '\u{80}'..=char::MAX {
-            let mut all = Vec::new();
-            lower(character, &mut |mapped| all.push(mapped));
-            assert!(all.iter().copied().eq(character.to_lowercase()), "lowercase of {:x}", u32::from(character));
-            all.clear();
-            upper(character, &mut |mapped| all.push(mapped));
-            assert!(all.iter().copied().eq(character.to_uppercase()), "uppercase of {:x}", u32::from(character));
+            let same = |ours: &[Option<char>], theirs: &mut dyn Iterator<Item = char>| {
+                assert!(ours.iter().flatten().copied().eq(theirs), "{:x}", u32::from(character));
+            };
+            same(&lower(character), &mut character.to_lowercase());
+            same(&upper(character), &mut character.to_uppercase());
         }
     }
 }

@@ -32,19 +32,63 @@ fn index([a, b, c]: [u32; 3], bits: u32) -> u32 {
 /// rounded down. A text without windows, the empty one, scores 0. A bit that the table is
 /// too short for is not set.
 pub fn sketch_score(text: &[u8], bits: u32, table: &[u8]) -> u32 {
-    let bits = bits.min(31);
-    let unseen = if table.len() as u64 * 8 >= 1 << bits {
-        unseen(text, bits, table)
-    } else {
-        let mut unseen = 0;
-        each_window(text, bits, |index| {
-            let byte = table.get((index >> 3) as usize).copied().unwrap_or(0);
-            unseen += !u32::from(byte) >> (index & 7) & 1;
-        });
-        unseen
-    };
+    if let Some(sketch) = Sketch::new(bits, table) {
+        return sketch.score(text);
+    }
+    let mut unseen = 0;
+    each_window(text, bits.min(31), |index| {
+        let byte = table.get((index >> 3) as usize).copied().unwrap_or(0);
+        unseen += !u32::from(byte) >> (index & 7) & 1;
+    });
+    share(unseen, text)
+}
+
+fn share(unseen: u32, text: &[u8]) -> u32 {
     // At most one window a byte, so the quotient is at most MOST.
     (u64::from(unseen) * u64::from(MOST)).checked_div(text.len() as u64).unwrap_or(0) as u32
+}
+
+/// A table that has a bit for every index.
+pub struct Sketch<'t> {
+    bits: u32,
+    table: &'t [u8],
+}
+
+impl<'t> Sketch<'t> {
+    /// `None` where the table has fewer than `2^bits` bits, or `bits` is above 31.
+    pub fn new(bits: u32, table: &'t [u8]) -> Option<Sketch<'t>> {
+        (bits < 32 && table.len() as u64 * 8 >= 1 << bits).then_some(Sketch { bits, table })
+    }
+
+    /// [`sketch_score`], four windows at a time, since engines that count pay by the turn
+    /// of a loop.
+    pub fn score(&self, text: &[u8]) -> u32 {
+        let Some((&first, rest)) = text.split_first() else { return 0 };
+        let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
+        let mut unseen = 0;
+        let (fours, last) = rest.as_chunks::<4>();
+        for four in fours {
+            let four = lowercase(u32::from_le_bytes(*four));
+            let (c, d, e, f) = (four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
+            unseen += self.unset([a, b, c]) + self.unset([b, c, d]) + self.unset([c, d, e]) + self.unset([d, e, f]);
+            (a, b) = (e, f);
+        }
+        for c in last.iter().map(|byte| u32::from(byte.to_ascii_lowercase())).chain([AFTER]) {
+            unseen += self.unset([a, b, c]);
+            (a, b) = (b, c);
+        }
+        share(unseen, text)
+    }
+
+    /// 1 where the bit of a window is not set. Inlined even where the compiler goes for
+    /// size.
+    #[inline(always)]
+    fn unset(&self, window: [u32; 3]) -> u32 {
+        let index = index(window, self.bits);
+        // SAFETY: the index is below 2^bits, and the table has so many bits.
+        let byte = unsafe { *self.table.get_unchecked((index >> 3) as usize) };
+        !u32::from(byte) >> (index & 7) & 1
+    }
 }
 
 /// Sets the bit of every window of a text in a table of `2^bits` bits.
@@ -65,44 +109,6 @@ fn each_window(text: &[u8], bits: u32, mut each: impl FnMut(u32)) {
         each(index([a, b, c], bits));
         (a, b) = (b, c);
     }
-}
-
-/// How many windows are not in a table that has all `2^bits` bits: what [`each_window`]
-/// gives, four windows at a time, since engines that count pay by the turn of a loop.
-fn unseen(text: &[u8], bits: u32, table: &[u8]) -> u32 {
-    let Some((&first, rest)) = text.split_first() else { return 0 };
-    let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
-    let mut unseen = 0;
-    let (fours, last) = rest.as_chunks::<4>();
-    for four in fours {
-        let four = lowercase(u32::from_le_bytes(*four));
-        let (c, d, e, f) = (four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
-        // SAFETY: here and below, `sketch_score` has seen that the table has 2^bits bits.
-        unseen += unsafe {
-            unset([a, b, c], bits, table)
-                + unset([b, c, d], bits, table)
-                + unset([c, d, e], bits, table)
-                + unset([d, e, f], bits, table)
-        };
-        (a, b) = (e, f);
-    }
-    for c in last.iter().map(|byte| u32::from(byte.to_ascii_lowercase())).chain([AFTER]) {
-        // SAFETY: as above.
-        unseen += unsafe { unset([a, b, c], bits, table) };
-        (a, b) = (b, c);
-    }
-    unseen
-}
-
-/// 1 where the bit of a window is not set. Inlined even where the compiler goes for size.
-///
-/// SAFETY: the table has `2^bits` bits.
-#[inline(always)]
-unsafe fn unset(window: [u32; 3], bits: u32, table: &[u8]) -> u32 {
-    let index = index(window, bits);
-    // SAFETY: the index is below 2^bits.
-    let byte = unsafe { *table.get_unchecked((index >> 3) as usize) };
-    !u32::from(byte) >> (index & 7) & 1
 }
 
 /// Four bytes in ASCII lowercase.

@@ -41,7 +41,7 @@ fn put_lower(character: char, out: &mut impl FnMut(u8)) {
     if character.is_ascii() {
         out(character.to_ascii_lowercase() as u8);
     } else {
-        case::lower(character, &mut |mapped| put(mapped, out));
+        case::lower(character).into_iter().flatten().for_each(|mapped| put(mapped, out));
     }
 }
 
@@ -49,31 +49,19 @@ fn put_upper(character: char, out: &mut impl FnMut(u8)) {
     if character.is_ascii() {
         out(character.to_ascii_uppercase() as u8);
     } else {
-        case::upper(character, &mut |mapped| put(mapped, out));
+        case::upper(character).into_iter().flatten().for_each(|mapped| put(mapped, out));
     }
 }
 
 /// Every code point by its lowercase mapping (of one code point at a time: no final
 /// sigma).
 pub fn lower(text: &str, out: &mut impl FnMut(u8)) {
-    mapped(text, |byte| byte.to_ascii_lowercase(), |character, out| put_lower(character, out), out);
+    text.chars().for_each(|character| put_lower(character, out));
 }
 
 /// Every code point by its uppercase mapping.
 pub fn upper(text: &str, out: &mut impl FnMut(u8)) {
-    mapped(text, |byte| byte.to_ascii_uppercase(), |character, out| put_upper(character, out), out);
-}
-
-/// ASCII byte by byte, other code points one by one.
-#[inline]
-fn mapped<F: FnMut(u8)>(text: &str, ascii: impl Fn(u8) -> u8, other: impl Fn(char, &mut F), out: &mut F) {
-    let mut rest = text;
-    loop {
-        let length = rest.bytes().take_while(u8::is_ascii).map(|byte| out(ascii(byte))).count();
-        let Some(character) = rest.get(length..).and_then(|rest| rest.chars().next()) else { return };
-        other(character, out);
-        rest = rest.get(length + character.len_utf8()..).unwrap_or_default();
-    }
+    text.chars().for_each(|character| put_upper(character, out));
 }
 
 /// [`lower`] of eight ASCII bytes.
