@@ -71,7 +71,8 @@ impl Shared {
     }
 
     fn tick(&self, engine: &Engine, period: Duration, longest_call: u64) {
-        let mut quiet = 0;
+        // Asleep until the first call.
+        let mut quiet = u64::MAX;
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.stop.load(SeqCst) {
             if quiet > longest_call {
@@ -81,7 +82,7 @@ impl Shared {
                 }
                 self.parked.store(false, SeqCst);
             }
-            quiet = if self.recent.swap(false, SeqCst) { 0 } else { quiet + 1 };
+            quiet = if self.recent.swap(false, SeqCst) { 0 } else { quiet.saturating_add(1) };
             held = self.wake.wait_timeout(held, period).unwrap_or_else(PoisonError::into_inner).0;
             engine.increment_epoch();
         }
@@ -131,6 +132,8 @@ mod tests {
     fn dropping_it_stops_the_thread_awake_or_asleep() {
         let engine = Engine::new(&Config::new()).unwrap();
         let awake = Ticker::start(&engine, Duration::from_secs(3600), Duration::from_millis(20)).unwrap();
+        awake.call_starts();
+        assert!(wait_until(|| !awake.sleeps()));
         drop(awake);
         let asleep = Ticker::start(&engine, Duration::from_millis(1), Duration::from_millis(1)).unwrap();
         assert!(wait_until(|| asleep.sleeps()));
