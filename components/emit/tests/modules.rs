@@ -161,7 +161,7 @@ fn the_allocator_keeps_the_canonical_abi() {
     assert_eq!(other % 8, 0);
     assert!(other >= grown + 9);
     let moved = machine.call("cabi_realloc", &[grown, 9, 4, 200_000]).unwrap();
-    assert!(moved % 4 == 0 && moved >= other + 16);
+    assert!(moved.is_multiple_of(4) && moved >= other + 16);
     assert_eq!(machine.read(moved, 5), b"hello");
     let shrunk = machine.call("cabi_realloc", &[moved, 200_000, 1, 2]).unwrap();
     assert_eq!(machine.read(shrunk, 2), b"he");

@@ -30,7 +30,7 @@ impl Run {
 }
 
 const fn run(first: u32, last: u32, stride: u32, distance: i32) -> Run {
-    Run { place: first | (last - first) / stride << 21 | (stride - 1) << 28, distance }
+    Run { place: first | (((last - first) / stride) << 21) | ((stride - 1) << 28), distance }
 }
 
 fn find(runs: &[Run], character: char) -> char {
