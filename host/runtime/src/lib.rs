@@ -6,6 +6,20 @@
 //! own fuel, memory, input and time limits ([`Limits`]), and nothing that the guest returns
 //! is believed unchecked.
 //!
+//! ```no_run
+//! use auto_runtime::{Limits, Outcome, Program, Sandbox};
+//!
+//! let sandbox = Sandbox::new(Limits::default())?;
+//! let program = Program::load(&sandbox, &std::fs::read("triage.cbin")?)?;
+//! let mut session = program.session();
+//! match session.run(r#"{"subject": "Where is my refund?"}"#)? {
+//!     Outcome::Answer(text) => println!("{text}"),
+//!     Outcome::Abstain { reason, .. } => println!("ask the model: {reason}"),
+//!     Outcome::Request { capability, .. } => println!("it needs {capability}"),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! No component linking, no registry, no tools: what an artifact asks for comes back as
 //! [`Outcome::Request`], and the caller decides.
 

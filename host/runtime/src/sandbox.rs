@@ -136,7 +136,8 @@ impl Clocked {
 }
 
 /// The engine. Where the address space for a pool cannot be had (a `ulimit -v`, say),
-/// instances are allocated one by one: slower, with the same limits.
+/// instances are allocated one by one, in as little as they need: slower, since every access
+/// to memory is then checked in code, and with the same limits.
 fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_core_instances(limits.instances)
@@ -151,9 +152,9 @@ fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
         .table_keep_resident(TABLE_ELEMENTS);
     let mut pooled = config(lane);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    Engine::new(&pooled)
-        .or_else(|_| Engine::new(&config(lane)))
-        .map_err(|error| LoadError::Sandbox(format!("{error:#}")))
+    let mut frugal = config(lane);
+    frugal.memory_reservation(0).memory_reservation_for_growth(0).memory_guard_size(0);
+    Engine::new(&pooled).or_else(|_| Engine::new(&frugal)).map_err(|error| LoadError::Sandbox(format!("{error:#}")))
 }
 
 /// Bytes of a memory that are zeroed in place when its instance ends, rather than given

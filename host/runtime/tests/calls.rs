@@ -31,6 +31,15 @@ fn an_answer_comes_back_whole() {
     assert_eq!(session.assess("1"), Ok(Novelty { reason: "near".into(), score: 1, limit: 2 }));
 }
 
+/// The test above again, in a process that cannot have the pool's terabyte of addresses.
+#[test]
+fn little_address_space_is_enough() {
+    let script = r#"ulimit -v 2000000 && exec "$0" --exact an_answer_comes_back_whole"#;
+    let exe = std::env::current_exe().unwrap();
+    let output = std::process::Command::new("sh").args(["-c", script]).arg(exe).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 #[test]
 fn a_request_is_resumed_and_must_be_in_the_manifest() {
     let mut session = program(ASK, true).session();
