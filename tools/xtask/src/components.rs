@@ -14,13 +14,17 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Components, then every binary. `auto-host` is built twice where a component changed: the
 /// first one compiles the components to machine code, which the second embeds beside them.
+///
+/// Always both packages: together they have the features that the whole workspace has, so
+/// that wasmtime is built once for this and for the tests.
 pub fn build_all(workspace: &Workspace) -> Result<()> {
     let names = build(workspace)?;
+    let binaries = || workspace.cargo(["build", "--release", "-p", "auto-host", "-p", "auto-evals"]);
     eprintln!("building auto-host and auto-evals");
-    run(&mut workspace.cargo(["build", "--release", "-p", "auto-host"]))?;
+    run(&mut binaries())?;
     let files = names.iter().map(|name| workspace.components().join(format!("{name}.wasm")));
     run(Command::new(workspace.binary("auto-host")).args(["pass", "precompile"]).args(files))?;
-    run(&mut workspace.cargo(["build", "--release", "-p", "auto-host", "-p", "auto-evals"]))
+    run(&mut binaries())
 }
 
 /// Every component crate into `target/components/NAME.wasm`; files of crates that are gone
