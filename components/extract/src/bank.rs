@@ -280,7 +280,6 @@ impl Bank {
                 Argument::Term(term) => Some(self.column(term)[row]),
             };
             let ids = arguments.map(id_of);
-            // The same arguments as in the row before give the same value.
             let value = match ids {
                 [Some(a), None, _] => interner.get(a).and_then(|a| apply(op, &[a])),
                 [Some(a), Some(b), None] => match (interner.get(a), interner.get(b)) {

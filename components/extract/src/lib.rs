@@ -2,12 +2,15 @@
 //!
 //! Here is the glue between the interface and the search, which is plain Rust and knows
 //! nothing of components. The search: [`search::search`]; its parts from the bottom up:
-//! [`values`], [`constants`], [`bank`], [`predicates`], [`rules`], [`concat`], [`lists`],
-//! [`solve`].
+//! [`values`], [`constants`], [`bank`]; the deductions [`affine`], [`context`],
+//! [`concat`], [`lists`]; decisions by [`predicates`] and [`rules`]; [`solve`], which asks
+//! them all.
 
+pub mod affine;
 pub mod bank;
 pub mod concat;
 pub mod constants;
+pub mod context;
 pub mod lists;
 pub mod predicates;
 pub mod rules;

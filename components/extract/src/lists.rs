@@ -2,6 +2,8 @@
 //! through filter, map, dedup, sort, reverse and a cut, each deduced from the target
 //! where that is possible and tried where it is not.
 
+use std::collections::BTreeSet;
+
 use auto_json::Value;
 use auto_lang::{Each, Expr, Op, literal_cost};
 
@@ -69,8 +71,8 @@ fn lists_of(column: &[Id], interner: &mut Interner) -> Option<Vec<Vec<Id>>> {
     lists.map(|lists| lists.into_iter().map(intern).collect())
 }
 
-fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], column: &[Id]) -> Vec<Solution> {
-    let exact = solver.bank.lookup(column, solver.interner);
+fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], wanted: &[Id]) -> Vec<Solution> {
+    let exact = solver.bank.lookup(wanted, solver.interner);
     if !exact.is_empty() {
         return exact;
     }
@@ -87,7 +89,15 @@ fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], column: &[Id]) -> Vec<So
         let column = solver.bank.column(source).to_vec();
         let Some(lists) = lists_of(&column, solver.interner) else { continue };
         let list = (solver.bank.expr(source, solver.interner), solver.bank.term(source).cost);
-        found.extend(Pipeline::new(solver, lists).solve(target, &list));
+        let few = few_items(&lists);
+        let pick = |all: &[Vec<Id>]| -> Vec<Vec<Id>> { few.iter().map(|&row| all[row].clone()).collect() };
+        let mut solutions = Pipeline::new(solver, pick(&lists)).solve(&pick(target), &list);
+        // What was found on some rows has to hold on all.
+        solutions.retain(|(expression, _)| {
+            let right = |(row, &id): (usize, &Id)| solver.value_at(expression, row).as_ref() == solver.interner.get(id);
+            few.len() == lists.len() || wanted.iter().enumerate().all(right)
+        });
+        found.extend(solutions);
         if found.len() >= ENOUGH || solver.meter.spent() {
             break;
         }
@@ -97,6 +107,25 @@ fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], column: &[Id]) -> Vec<So
     }
     found.sort_by_key(|(_, cost)| *cost);
     found
+}
+
+/// The rows, shortest lists first, whose distinct items together are few enough to be the
+/// rows of a bank; in order.
+fn few_items(lists: &[Vec<Id>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..lists.len()).collect();
+    order.sort_by_key(|&row| lists[row].len());
+    let mut distinct: BTreeSet<Id> = BTreeSet::new();
+    let mut few = Vec::new();
+    for row in order {
+        let more = lists[row].iter().filter(|item| !distinct.contains(item)).count();
+        if few.len() >= 2 && distinct.len() + more > MAX_ROWS {
+            break;
+        }
+        distinct.extend(&lists[row]);
+        few.push(row);
+    }
+    few.sort_unstable();
+    few
 }
 
 /// Lists of one short length: item by item.

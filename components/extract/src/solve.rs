@@ -5,9 +5,11 @@
 use auto_json::{Number, Value};
 use auto_lang::{Expr, Op, cost, literal_cost};
 
+use crate::affine;
 use crate::bank::Bank;
 use crate::concat::{self, Part, Piece};
 use crate::constants::Constants;
+use crate::context;
 use crate::predicates::Predicates;
 use crate::rules::{self, Leaf};
 use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows, rows};
@@ -267,7 +269,7 @@ impl<'a> Solver<'a> {
                 .map(|&id| self.interner.get(id).and_then(Value::as_number).copied())
                 .collect();
             let Some(own) = own else { continue };
-            for (op, swapped, constant) in affine(&own, &wanted) {
+            for (op, swapped, constant) in affine::constants(&own, &wanted) {
                 let own = self.bank.expr(id, self.interner);
                 let constant = Expr::Literal(Value::Number(constant));
                 let arguments = if swapped { vec![constant, own] } else { vec![own, constant] };
@@ -291,7 +293,9 @@ impl<'a> Solver<'a> {
                 texts.map(|(&own, &part)| Some((self.interner.text(own)?, self.interner.text(part)?))).collect();
             if let Some(pairs) = pairs {
                 let root = self.bank.expr(id, self.interner);
-                candidates.extend(contexts(&pairs).into_iter().map(|context| (context, root.clone(), pairs.clone())));
+                candidates.extend(
+                    context::candidates(&pairs).into_iter().map(|context| (context, root.clone(), pairs.clone())),
+                );
             }
         }
         let mut found = Vec::new();
@@ -299,7 +303,7 @@ impl<'a> Solver<'a> {
             if !self.meter.take(pairs.len()) {
                 break;
             }
-            if let Some(expression) = in_context(root, &left, &right, &pairs) {
+            if let Some(expression) = context::part(root, &left, &right, &pairs) {
                 let own = cost(&expression);
                 found.push((expression, own));
             }
@@ -399,7 +403,9 @@ impl<'a> Solver<'a> {
                 break;
             };
             let Some((expression, own)) = self.solve_concat(target, 1 << seed | 1 << partner) else { continue };
-            let here = (0..texts.len()).filter(|&row| self.value_at(&expression, row).as_deref() == Some(&texts[row]));
+            let right =
+                |row: usize| self.value_at(&expression, row).is_some_and(|value| value.as_text() == Some(&texts[row]));
+            let here = (0..texts.len()).filter(|&row| right(row));
             let covered: Rows = here.fold(0, |set, row| set | 1 << row);
             uncovered &= !covered;
             leaves.push((Leaf { rows: covered, cost: own }, LeafMaker::Expression(Box::new(expression))));
@@ -407,15 +413,13 @@ impl<'a> Solver<'a> {
         leaves
     }
 
-    /// The text of an expression made of terms, in a row.
-    fn value_at(&self, expression: &Expr, row: usize) -> Option<String> {
+    /// The value of an expression in a row.
+    pub fn value_at(&self, expression: &Expr, row: usize) -> Option<Value> {
         let input = self.interner.get(*self.inputs.get(row)?)?;
-        let value = if self.depth == 0 {
-            auto_lang::eval(expression, input)
-        } else {
-            auto_lang::eval_in(expression, &Value::Null, &[(crate::lists::variable(self.depth), input)])
-        };
-        value.and_then(|value| value.as_text().map(str::to_owned))
+        if self.depth == 0 {
+            return auto_lang::eval(expression, input);
+        }
+        auto_lang::eval_in(expression, &Value::Null, &[(crate::lists::variable(self.depth), input)])
     }
 
     fn solve_rules(&mut self, leaves: Vec<(Leaf, LeafMaker)>, target: &[Id]) -> Vec<Solution> {
@@ -529,112 +533,4 @@ fn alike(a: &str, b: &str) -> usize {
     let prefix = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let suffix = a.bytes().rev().zip(b.bytes().rev()).take_while(|(x, y)| x == y).count();
     prefix + suffix
-}
-
-/// Constants that make `own` into `wanted` in every row: added, subtracted from, or
-/// multiplied by.
-fn affine(own: &[Number], wanted: &[Number]) -> Vec<(Op, bool, Number)> {
-    let apply = |op: Op, a: &Number, b: &Number| {
-        auto_lang::apply(op, &[&Value::Number(*a), &Value::Number(*b)]).and_then(|value| value.as_number().copied())
-    };
-    let (Some(x), Some(y)) = (own.first(), wanted.first()) else { return Vec::new() };
-    let mut candidates = Vec::new();
-    if let Some(difference) = apply(Op::Sub, y, x) {
-        let negative = difference.parts().is_some_and(|(mantissa, _)| mantissa < 0);
-        match (negative, apply(Op::Sub, x, y)) {
-            (true, Some(positive)) => candidates.push((Op::Sub, false, positive)),
-            _ => candidates.push((Op::Add, false, difference)),
-        }
-    }
-    if let Some(sum) = apply(Op::Add, x, y) {
-        candidates.push((Op::Sub, true, sum));
-    }
-    candidates.extend(ratios(x, y).into_iter().map(|ratio| (Op::Mul, false, ratio)));
-    candidates.retain(|(op, swapped, constant)| {
-        own.iter().zip(wanted).all(|(x, y)| {
-            let value = if *swapped { apply(*op, constant, x) } else { apply(*op, x, constant) };
-            value.as_ref() == Some(y)
-        })
-    });
-    candidates
-}
-
-/// `y / x` where it has at most four decimals: as an integer and as a decimal.
-fn ratios(x: &Number, y: &Number) -> Vec<Number> {
-    let (Some((x, x_scale)), Some((y, y_scale))) = (x.parts(), y.parts()) else { return Vec::new() };
-    if x == 0 {
-        return Vec::new();
-    }
-    let power = |places: u16| 10i128.checked_pow(u32::from(places));
-    let quotient = || -> Option<i128> {
-        let top = y.checked_mul(power(x_scale)?)?.checked_mul(10_000)?;
-        let bottom = x.checked_mul(power(y_scale)?)?;
-        (top % bottom == 0).then(|| top / bottom)
-    };
-    let Some(scaled) = quotient() else { return Vec::new() };
-    let whole = (scaled % 10_000 == 0).then(|| Number::integer(scaled / 10_000)).flatten();
-    whole.into_iter().chain(Number::decimal(scaled, 4)).collect()
-}
-
-/// Candidates for what stands left and right of the parts in their texts; empty where
-/// nothing does in common.
-fn contexts(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut left: Option<String> = None;
-    let mut right: Option<String> = None;
-    // An empty part is everywhere, so it says nothing here.
-    for (text, part) in pairs.iter().filter(|(_, part)| !part.is_empty()) {
-        let Some(at) = text.find(part) else { return Vec::new() };
-        let (before, after) = (&text[..at], &text[at + part.len()..]);
-        left = Some(left.map_or_else(|| tail(before, before), |left| tail(&left, before)));
-        right = Some(right.map_or_else(|| head(after, after), |right| head(&right, after)));
-    }
-    let (left, right) = (left.unwrap_or_default(), right.unwrap_or_default());
-    let mut lefts = vec![String::new()];
-    let mut rights = vec![String::new()];
-    // The shortest that may do, the last word, and all of it.
-    lefts.extend(left.chars().next_back().map(String::from));
-    lefts.extend(left.char_indices().rev().nth(1).map(|(at, _)| left[at..].to_owned()));
-    lefts.extend(left.trim_end().rfind(' ').map(|at| left[at + 1..].to_owned()));
-    lefts.push(left);
-    rights.extend(right.chars().next().map(String::from));
-    rights.extend(right.char_indices().nth(2).map(|(at, _)| right[..at].to_owned()));
-    rights.push(right);
-    lefts.dedup();
-    rights.dedup();
-    let all = lefts.iter().flat_map(|left| rights.iter().map(move |right| (left.clone(), right.clone())));
-    all.filter(|(left, right)| !left.is_empty() || !right.is_empty()).collect()
-}
-
-/// The longest common end, of at most 24 bytes.
-fn tail(a: &str, b: &str) -> String {
-    let common = a.bytes().rev().zip(b.bytes().rev()).take_while(|(x, y)| x == y).count().min(24);
-    let from = (a.len() - common..=a.len()).find(|&at| a.is_char_boundary(at)).unwrap_or(a.len());
-    a[from..].to_owned()
-}
-
-/// The longest common beginning, of at most 24 bytes.
-fn head(a: &str, b: &str) -> String {
-    let common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count().min(24);
-    let to = (0..=common).rev().find(|&at| a.is_char_boundary(at)).unwrap_or(0);
-    a[..to].to_owned()
-}
-
-/// `before`, `after` or `between`, if it gives the part in every row.
-fn in_context(root: Expr, left: &str, right: &str, pairs: &[(&str, &str)]) -> Option<Expr> {
-    let (op, constants) = match (left.is_empty(), right.is_empty()) {
-        (true, true) => return None,
-        (true, false) => (Op::Before, vec![right]),
-        (false, true) => (Op::After, vec![left]),
-        (false, false) => (Op::Between, vec![left, right]),
-    };
-    let values: Vec<Value> = constants.into_iter().map(Value::from).collect();
-    let gives = |(text, part): &(&str, &str)| {
-        let text = Value::from(*text);
-        let arguments: Vec<&Value> = std::iter::once(&text).chain(&values).collect();
-        auto_lang::apply(op, &arguments).is_some_and(|value| value.as_text() == Some(part))
-    };
-    pairs
-        .iter()
-        .all(gives)
-        .then(|| Expr::Call(op, std::iter::once(root).chain(values.into_iter().map(Expr::Literal)).collect()))
 }

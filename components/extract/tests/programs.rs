@@ -159,6 +159,24 @@ fn lists() {
     );
 }
 
+/// More distinct items than are looked at together.
+#[test]
+fn long_lists() {
+    let roles = ["user", "tool", "assistant"];
+    let message = |n: usize| {
+        let call = Value::Record(Record::new().with("id", format!("X{}", n * 37 % 1000)));
+        Value::Record(Record::new().with("role", roles[n * n % 7 % 3]).with("calls", vec![call]))
+    };
+    let history = |from: usize| {
+        let messages: Vec<Value> = (from..from + 5 + from % 11).map(message).collect();
+        Value::Record(Record::new().with("messages", messages))
+    };
+    let policy = "map(filter($.messages, x => eq(x.role, \"user\")), x => first(x.calls).id)";
+    let program = best(&behaviour(policy, (0..40).map(|n| history(n * 16))));
+    let held_out = history(2000);
+    assert_eq!(eval(&program, &held_out), eval(&parse(policy).unwrap(), &held_out), "{program}");
+}
+
 /// The behaviour of the first version's toy span, from four inputs.
 #[test]
 fn keywords_of_a_document() {
