@@ -224,7 +224,10 @@ impl Bank {
 
     /// Operators on two terms, for cheap terms only.
     fn grow_pairs(&mut self, cost: u32, interner: &mut Interner, meter: &mut Meter) -> bool {
-        const PAIRS: [(Op, Kind, Kind, bool); 9] = [
+        const PAIRS: [(Op, Kind, Kind, bool); 12] = [
+            (Op::Before, Kind::Text, Kind::Text, false),
+            (Op::After, Kind::Text, Kind::Text, false),
+            (Op::Split, Kind::Text, Kind::Text, false),
             (Op::Add, Kind::Number, Kind::Number, true),
             (Op::Sub, Kind::Number, Kind::Number, false),
             (Op::Mul, Kind::Number, Kind::Number, true),

@@ -76,6 +76,15 @@ impl Constants {
                 rule(op, Kind::Text, Some(separator.clone()), None, rule_cost(op, Some(&separator), None));
             }
         }
+        for separator in separators.iter().filter(|separator| separator.len() == 1) {
+            let separator = Value::from(separator.as_str());
+            let others = joiners.iter().map(String::as_str).filter(|joiner| separator.as_text() != Some(joiner));
+            for to in std::iter::once("").chain(others) {
+                let to = Value::from(to);
+                let cost = rule_cost(Op::Replace, Some(&separator), Some(&to));
+                rule(Op::Replace, Kind::Text, Some(separator.clone()), Some(to), cost);
+            }
+        }
         if let Some(set) = strip_set(inputs) {
             rule(Op::Strip, Kind::Text, Some(set.into()), None, Op::Strip.info().cost + SET_COST);
         }
