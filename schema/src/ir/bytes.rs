@@ -51,7 +51,7 @@ fn encode(graph: &Graph) -> Vec<u8> {
     let edges: Vec<_> = graph.edges.iter().map(|edge| fb::Edge::new(&end(edge.from), &end(edge.to))).collect();
     let args = fb::GraphArgs {
         version: VERSION,
-        name: Some(builder.create_string(&graph.name)),
+        name: Some(builder.create_shared_string(&graph.name)),
         nodes: Some(builder.create_vector(&nodes)),
         edges: Some(builder.create_vector(&edges)),
         regions: Some(builder.create_vector(&regions)),
@@ -63,7 +63,7 @@ fn encode(graph: &Graph) -> Vec<u8> {
 
 fn write_region<'b>(builder: &mut Builder<'b>, region: &Region) -> WIPOffset<fb::Region<'b>> {
     let args = fb::RegionArgs {
-        name: Some(builder.create_string(&region.name)),
+        name: Some(builder.create_shared_string(&region.name)),
         nodes: Some(builder.create_vector(&region.nodes)),
     };
     fb::Region::create(builder, &args)
@@ -76,7 +76,7 @@ fn write_node<'b>(builder: &mut Builder<'b>, node: &Node) -> WIPOffset<fb::Node<
     let memory: Vec<_> = node.effects.memory.iter().map(|effect| memory_code(*effect)).collect();
     let args = fb::NodeArgs {
         id: node.id,
-        name: Some(builder.create_string(&node.name)),
+        name: Some(builder.create_shared_string(&node.name)),
         inputs: Some(builder.create_vector(&inputs)),
         outputs: Some(builder.create_vector(&outputs)),
         capabilities: Some(flat::texts(builder, node.effects.capabilities.iter().map(Capability::to_string))),
@@ -90,8 +90,8 @@ fn write_node<'b>(builder: &mut Builder<'b>, node: &Node) -> WIPOffset<fb::Node<
 }
 
 fn write_port<'b>(builder: &mut Builder<'b>, port: &Port) -> WIPOffset<fb::Port<'b>> {
-    let name = builder.create_string(&port.name);
-    let type_ = builder.create_string(&port.ty.to_string());
+    let name = builder.create_shared_string(&port.name);
+    let type_ = builder.create_shared_string(&port.ty.to_string());
     fb::Port::create(builder, &fb::PortArgs { name: Some(name), type_: Some(type_) })
 }
 
@@ -111,12 +111,12 @@ fn write_body(builder: &mut Builder<'_>, body: &Body) -> (fb::NodeBody, WIPOffse
     match body {
         Body::Input => (Kind::InputBody, fb::InputBody::create(builder, &fb::InputBodyArgs {}).as_union_value()),
         Body::Expression { source } => {
-            let source = Some(builder.create_string(source));
+            let source = Some(builder.create_shared_string(source));
             let body = fb::ExpressionBody::create(builder, &fb::ExpressionBodyArgs { source });
             (Kind::ExpressionBody, body.as_union_value())
         }
         Body::Model { format, weights } => {
-            let format = Some(builder.create_string(format));
+            let format = Some(builder.create_shared_string(format));
             let weights = Some(builder.create_vector(weights));
             let body = fb::ModelBody::create(builder, &fb::ModelBodyArgs { format, weights });
             (Kind::ModelBody, body.as_union_value())
@@ -127,12 +127,12 @@ fn write_body(builder: &mut Builder<'_>, body: &Body) -> (fb::NodeBody, WIPOffse
             (Kind::GuardBody, fb::GuardBody::create(builder, &args).as_union_value())
         }
         Body::Effect { capability } => {
-            let capability = Some(builder.create_string(capability));
+            let capability = Some(builder.create_shared_string(capability));
             let body = fb::EffectBody::create(builder, &fb::EffectBodyArgs { capability });
             (Kind::EffectBody, body.as_union_value())
         }
         Body::Branch { predicate } => {
-            let predicate = Some(builder.create_string(predicate));
+            let predicate = Some(builder.create_shared_string(predicate));
             let body = fb::BranchBody::create(builder, &fb::BranchBodyArgs { predicate });
             (Kind::BranchBody, body.as_union_value())
         }
@@ -149,29 +149,29 @@ fn write_check<'b>(builder: &mut Builder<'b>, check: &Check) -> WIPOffset<fb::Ch
     use fb::CheckBody as Kind;
     let (body_type, body) = match check {
         Check::Shape { ty } => {
-            let type_ = Some(builder.create_string(&ty.to_string()));
+            let type_ = Some(builder.create_shared_string(&ty.to_string()));
             let body = fb::ShapeCheck::create(builder, &fb::ShapeCheckArgs { type_ });
             (Kind::ShapeCheck, body.as_union_value())
         }
         Check::Length { path, min, max } => {
-            let args = fb::LengthCheckArgs { path: Some(builder.create_string(path)), min: *min, max: *max };
+            let args = fb::LengthCheckArgs { path: Some(builder.create_shared_string(path)), min: *min, max: *max };
             (Kind::LengthCheck, fb::LengthCheck::create(builder, &args).as_union_value())
         }
         Check::Characters { path, classes } => {
-            let args = fb::CharactersCheckArgs { path: Some(builder.create_string(path)), classes: *classes };
+            let args = fb::CharactersCheckArgs { path: Some(builder.create_shared_string(path)), classes: *classes };
             (Kind::CharactersCheck, fb::CharactersCheck::create(builder, &args).as_union_value())
         }
         Check::Range { path, min, max } => {
             let args = fb::RangeCheckArgs {
-                path: Some(builder.create_string(path)),
-                min: Some(builder.create_string(min)),
-                max: Some(builder.create_string(max)),
+                path: Some(builder.create_shared_string(path)),
+                min: Some(builder.create_shared_string(min)),
+                max: Some(builder.create_shared_string(max)),
             };
             (Kind::RangeCheck, fb::RangeCheck::create(builder, &args).as_union_value())
         }
         Check::Sketch { path, bits, table } => {
             let args = fb::SketchCheckArgs {
-                path: Some(builder.create_string(path)),
+                path: Some(builder.create_shared_string(path)),
                 bits: *bits,
                 table: Some(builder.create_vector(table)),
             };
