@@ -28,7 +28,9 @@ pub(crate) fn compile(program: &Program<'_>) -> Unit {
         guard: program.guard.map(|guard| guard::compile(guard, program.input, &mut checks, &mut unit)),
         limit: program.guard.map_or(0, |guard| guard.limit),
     };
-    let steps = program.steps.iter().map(|step| step_function(step, &mut unit)).collect::<Vec<_>>();
+    let answers = |step| program.answer == Source::Step(step);
+    let steps: Vec<Callee> =
+        program.steps.iter().enumerate().map(|(at, step)| step_function(step, answers(at), &mut unit)).collect();
     let run = run(program, &parts, &steps, &mut unit);
     let assess = assess(&parts, &mut unit);
     let resume = resume(&mut unit);
@@ -44,7 +46,8 @@ struct Parts {
     limit: u32,
 }
 
-fn step_function(step: &Step, unit: &mut Unit) -> Callee {
+/// The function of a step; that of the one that answers gives the result of `run`.
+fn step_function(step: &Step, answers: bool, unit: &mut Unit) -> Callee {
     // Only the input was checked; what a step gives may be anything.
     let checked = |source: &Source, ty: &Type| if *source == Source::Input { ty.clone() } else { Type::Json };
     let ty = match &step.input {
@@ -53,7 +56,7 @@ fn step_function(step: &Step, unit: &mut Unit) -> Callee {
             fields.iter().map(|(field, source)| Field::new(&field.name, checked(source, &field.ty))).collect(),
         ),
     };
-    expression::compile(&step.expression, &ty, unit)
+    expression::compile(&step.expression, &ty, answers, unit)
 }
 
 fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) -> Callee {
@@ -104,7 +107,9 @@ fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) 
         values.push(value);
     }
     body.get(source(program.answer, input, &values));
-    body.runtime("rt_answer");
+    if program.answer == Source::Input {
+        body.runtime("rt_answer");
+    }
     unit.add(body)
 }
 

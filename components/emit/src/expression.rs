@@ -26,8 +26,9 @@ const FOLDED: usize = 4096;
 /// not grow with the number of their occurrences.
 const SHORT: usize = 4;
 
-/// Adds a function from the handle of `$`, whose type was checked, to that of the value.
-pub(crate) fn compile(expression: &Expr, input: &Type, unit: &mut Unit) -> Callee {
+/// Adds a function from the handle of `$`, whose type was checked, to that of the value;
+/// `as_answer`, to the result of `run` that answers with the value, 0 where it is undefined.
+pub(crate) fn compile(expression: &Expr, input: &Type, as_answer: bool, unit: &mut Unit) -> Callee {
     let mut repeats = BTreeMap::new();
     count(expression, false, &mut repeats);
     repeats.retain(|_, times| *times > 1);
@@ -36,10 +37,10 @@ pub(crate) fn compile(expression: &Expr, input: &Type, unit: &mut Unit) -> Calle
     let mut long: Vec<&Expr> = repeats.keys().copied().filter(|part| part.size() > SHORT).collect();
     long.sort_by_key(|part| part.size());
     for part in long {
-        let callee = function(part, input, &repeats, &parts, unit);
+        let callee = function(part, input, &repeats, &parts, false, unit);
         parts.insert(part, callee);
     }
-    function(expression, input, &repeats, &parts, unit)
+    function(expression, input, &repeats, &parts, as_answer, unit)
 }
 
 /// Adds the function of an expression, given the functions of its long repeated parts.
@@ -48,6 +49,7 @@ fn function<'e>(
     input: &'e Type,
     repeats: &BTreeMap<&'e Expr, u32>,
     parts: &'e BTreeMap<&'e Expr, Callee>,
+    as_answer: bool,
     unit: &mut Unit,
 ) -> Callee {
     let mut compiler = Compiler {
@@ -58,7 +60,11 @@ fn function<'e>(
         kept: repeats.keys().filter(|part| **part != expression).map(|part| (*part, None)).collect(),
         parts,
     };
-    compiler.value(expression);
+    if as_answer {
+        compiler.answer(expression);
+    } else {
+        compiler.value(expression);
+    }
     let body = compiler.body;
     unit.add(body)
 }
@@ -120,6 +126,23 @@ struct Compiler<'a> {
     kept: BTreeMap<&'a Expr, Option<Local>>,
     /// Those that have functions.
     parts: &'a BTreeMap<&'a Expr, Callee>,
+}
+
+/// A part of an answer.
+enum Piece {
+    /// Text that is known.
+    Json(String),
+    /// A value, and the runtime function that writes it.
+    Value(Local, &'static str),
+}
+
+impl Piece {
+    fn json(pieces: &mut Vec<Piece>, text: &str) {
+        match pieces.last_mut() {
+            Some(Piece::Json(json)) => json.push_str(text),
+            _ => pieces.push(Piece::Json(text.to_owned())),
+        }
+    }
 }
 
 /// A variable.
@@ -269,6 +292,85 @@ impl<'a> Compiler<'a> {
             this.body.runtime("rt_record");
             this.body.release(array);
         });
+    }
+
+    /// Pushes the result of `run` that answers with a value. Records and lists that the
+    /// program makes are written as they stand and never made: first all that is in them is
+    /// evaluated, then text after text is written.
+    fn answer(&mut self, expression: &'a Expr) {
+        self.partial(|this, undefined| {
+            let mut pieces = Vec::new();
+            this.pieces(expression, undefined, &mut pieces);
+            this.body.runtime("rt_write_begin");
+            for piece in &pieces {
+                match piece {
+                    Piece::Json(json) => {
+                        this.body.bytes(this.constants, json.as_bytes());
+                        this.body.runtime("rt_write_json");
+                    }
+                    Piece::Value(value, writer) => {
+                        this.body.get(*value);
+                        this.body.runtime(writer);
+                    }
+                }
+            }
+            this.body.runtime("rt_write_answer");
+        });
+    }
+
+    /// Evaluates the parts of an answer, and lists what is to be written.
+    fn pieces(&mut self, expression: &'a Expr, undefined: Label, pieces: &mut Vec<Piece>) {
+        match expression {
+            Expr::Literal(value) => Piece::json(pieces, value.canonical().as_str()),
+            Expr::List(items) => {
+                Piece::json(pieces, "[");
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        Piece::json(pieces, ",");
+                    }
+                    self.pieces(item, undefined, pieces);
+                }
+                Piece::json(pieces, "]");
+            }
+            Expr::Record(members) => {
+                Piece::json(pieces, "{");
+                for (index, (key, item)) in members.iter().enumerate() {
+                    let key = Value::from(key.as_str());
+                    Piece::json(pieces, &format!("{}{key}:", if index > 0 { "," } else { "" }));
+                    self.pieces(item, undefined, pieces);
+                }
+                Piece::json(pieces, "}");
+            }
+            other => {
+                let writer = if self.is_text(other) { "rt_write_text" } else { "rt_write_value" };
+                let value = self.defined(other, undefined);
+                pieces.push(Piece::Value(value, writer));
+            }
+        }
+    }
+
+    /// Whether every value of an expression is a text.
+    fn is_text(&self, expression: &Expr) -> bool {
+        match expression {
+            Expr::Literal(value) => value.as_text().is_some(),
+            Expr::Call(Op::If, parts) => parts.iter().skip(1).all(|part| self.is_text(part)),
+            Expr::Call(Op::Default, parts) => parts.iter().all(|part| self.is_text(part)),
+            Expr::Call(op, _) => op.info().types.ends_with("-> text"),
+            Expr::Input | Expr::Field(..) => {
+                matches!(self.type_of(expression), Some(Type::Text | Type::Bytes | Type::Enum(_)))
+                    && self.is_present(expression)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a place in the input is in every input.
+    fn is_present(&self, expression: &Expr) -> bool {
+        match expression {
+            Expr::Input => true,
+            Expr::Field(of, name) => self.type_of(of).is_some_and(|ty| position(ty, name).is_some()),
+            _ => false,
+        }
     }
 
     fn allocate(&mut self, bytes: u32) -> Local {

@@ -253,6 +253,7 @@ fn digits(value: u128) -> usize {
 }
 
 /// `value * 10^places`, which the caller knows to fit.
+#[inline(never)]
 fn shifted(value: u128, places: u32) -> u128 {
     (0..places).fold(value, |value, _| value.wrapping_mul(10))
 }

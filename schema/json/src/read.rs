@@ -414,12 +414,12 @@ pub fn unescape(raw: &[u8], out: &mut impl FnMut(u8)) {
         }
         let letter = raw.get(at + 1).copied().unwrap_or(b'\\');
         at += 2;
-        match letter {
-            b'b' => out(8),
-            b'f' => out(12),
-            b'n' => out(b'\n'),
-            b'r' => out(b'\r'),
-            b't' => out(b'\t'),
+        let code = match letter {
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => 10,
+            b'r' => 13,
+            b't' => 9,
             b'u' => {
                 let mut code = hex4(raw, at).unwrap_or(0xFFFD);
                 at += 4;
@@ -428,11 +428,12 @@ pub fn unescape(raw: &[u8], out: &mut impl FnMut(u8)) {
                     at += 6;
                     code = 0x10000 + ((code - 0xD800) << 10) + (low.wrapping_sub(0xDC00) & 0x3FF);
                 }
-                let mut buffer = [0; 4];
-                char::from_u32(code).unwrap_or('\u{FFFD}').encode_utf8(&mut buffer).bytes().for_each(&mut *out);
+                code
             }
-            other => out(other),
-        }
+            other => u32::from(other),
+        };
+        let mut buffer = [0; 4];
+        char::from_u32(code).unwrap_or('\u{FFFD}').encode_utf8(&mut buffer).bytes().for_each(&mut *out);
     }
 }
 

@@ -32,7 +32,57 @@ extern "C" fn rt_answer(value: Handle) -> *const u32 {
     if let Some(node) = get(value) {
         output::value(node, &mut bytes);
     }
-    let text = bytes.finish().unwrap_or_default();
+    answer(Some(bytes))
+}
+
+/// The answer that generated code writes piece by piece; nothing is allocated meanwhile.
+static mut ANSWER: Option<Bytes> = None;
+
+#[inline]
+fn write(piece: impl FnOnce(&mut Bytes)) {
+    // SAFETY: a module has one thread, and no piece writes another.
+    if let Some(answer) = unsafe { (*(&raw mut ANSWER)).as_mut() } {
+        piece(answer);
+    }
+}
+
+/// Begins an answer.
+#[unsafe(no_mangle)]
+extern "C" fn rt_write_begin() {
+    // SAFETY: a module has one thread.
+    unsafe { ANSWER = Some(Bytes::unbounded()) };
+}
+
+/// JSON that is known.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_write_json(json: *const u8, length: usize) {
+    // SAFETY: a constant of generated code.
+    write(|answer| answer.extend(unsafe { constant(json, length) }));
+}
+
+/// A value that is a text.
+#[unsafe(no_mangle)]
+extern "C" fn rt_write_text(value: Handle) {
+    write(|answer| output::string(text(value).unwrap_or_default().as_bytes(), answer));
+}
+
+/// Any value.
+#[unsafe(no_mangle)]
+extern "C" fn rt_write_value(value: Handle) {
+    if let Some(node) = get(value) {
+        write(|answer| output::value(node, answer));
+    }
+}
+
+/// `answer`: what was written.
+#[unsafe(no_mangle)]
+extern "C" fn rt_write_answer() -> *const u32 {
+    // SAFETY: a module has one thread.
+    answer(unsafe { (*(&raw mut ANSWER)).take() })
+}
+
+fn answer(bytes: Option<Bytes>) -> *const u32 {
+    let text = bytes.and_then(Bytes::finish).unwrap_or_default();
     returned([0, 0, text.as_ptr() as u32, text.len() as u32, 0, 0, 0, 0])
 }
 
@@ -216,7 +266,7 @@ fn quoted(label: &'static str, out: &mut Bytes) {
     const LONG: usize = 80;
     let cut = label.char_indices().nth(LONG).map_or(label.len(), |(at, _)| at);
     let shown = label.as_bytes().get(..cut).unwrap_or_default();
-    output::value(&Node::of_text(shown), out);
+    output::string(shown, out);
     if cut < label.len() {
         out.extend("…".as_bytes());
     }

@@ -84,7 +84,7 @@ pub(super) fn small(value: i64, out: &mut Bytes) {
 
 /// Writes a string: runs of what needs no escape at once.
 #[inline(never)]
-fn string(text: &[u8], out: &mut Bytes) {
+pub(super) fn string(text: &[u8], out: &mut Bytes) {
     out.push(b'"');
     let mut rest = text;
     loop {

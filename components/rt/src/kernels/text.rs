@@ -251,28 +251,22 @@ pub fn letters(text: &str, out: &mut impl FnMut(u8)) {
 /// The `index`-th token of a class: from 0, or from -1 backwards from the end.
 #[inline(always)]
 pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
-    let mut skip = if index >= 0 {
-        index
-    } else {
-        let mut count: i64 = 0;
-        tokens(text, class, &mut |_| {
+    let mut wanted = index;
+    loop {
+        let (mut count, mut found) = (0, None);
+        tokens(text, class, &mut |token| {
+            if count == wanted {
+                found = Some(token);
+            }
             count += 1;
-            true
+            found.is_none()
         });
-        count.checked_add(index)?
-    };
-    if skip < 0 {
-        return None;
-    }
-    let mut found = None;
-    tokens(text, class, &mut |token| {
-        if skip == 0 {
-            found = Some(token);
+        if found.is_some() || wanted >= 0 {
+            return found;
         }
-        skip -= 1;
-        skip >= 0
-    });
-    found
+        // From the end: now that all are counted, once more.
+        wanted = count.checked_add(index).filter(|wanted| *wanted >= 0)?;
+    }
 }
 
 /// All tokens of a class in order, until `each` says to stop by `false`.
