@@ -35,6 +35,9 @@ pub struct Constants {
 /// The most separators that are tried.
 const MAX_SEPARATORS: usize = 8;
 
+/// The share of a field's texts that a separator occurs in, in percent.
+const LEAST_SHARE: usize = 30;
+
 /// The cost of naming a token class.
 const CLASS_COST: u32 = 2;
 
@@ -94,6 +97,11 @@ impl Constants {
             rule(Op::Substr, Kind::Text, Some(zero), Some(length), cost);
             rule(Op::Substr, Kind::Text, Some(tail.clone()), None, rule_cost(Op::Substr, Some(&tail), None));
         }
+        for (from, to) in [(1, None), (0, Some(-1))] {
+            let (from, to) = (Value::integer(from), to.map(Value::integer));
+            let cost = rule_cost(Op::Substr, Some(&from), to.as_ref());
+            rule(Op::Substr, Kind::Text, Some(from), to, cost);
+        }
         for op in [Op::First, Op::Last, Op::Count, Op::Sum, Op::Min, Op::Max] {
             rule(op, Kind::List, None, None, op.info().cost);
         }
@@ -110,8 +118,8 @@ impl Constants {
     }
 }
 
-/// Punctuation, alone or with a space, that occurs in at least half of the texts of some
-/// field; the most frequent first.
+/// Punctuation, alone or with a space, that occurs in many texts of some field; the most
+/// frequent first.
 fn separators(inputs: &[Vec<&str>]) -> Vec<String> {
     let mut share: BTreeMap<String, usize> = BTreeMap::new();
     for texts in inputs.iter().filter(|texts| !texts.is_empty()) {
@@ -128,7 +136,7 @@ fn separators(inputs: &[Vec<&str>]) -> Vec<String> {
         }
     }
     let mut frequent: Vec<(usize, String)> =
-        share.into_iter().filter(|(_, share)| *share >= 50).map(|(text, share)| (share, text)).collect();
+        share.into_iter().filter(|(_, share)| *share >= LEAST_SHARE).map(|(text, share)| (share, text)).collect();
     frequent.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     frequent.into_iter().take(MAX_SEPARATORS).map(|(_, text)| text).collect()
 }

@@ -24,6 +24,9 @@ const MAX_BODIES: usize = 12;
 /// To what cost terms over an item are made.
 const ITEM_COST: u32 = 13;
 
+/// Longer texts are not taken for joined characters.
+const MAX_CHARACTERS: usize = 8;
+
 /// Enough found.
 const ENOUGH: usize = 3;
 
@@ -38,16 +41,23 @@ pub fn solve(solver: &mut Solver, target: &[Id]) -> Vec<Solution> {
         return Vec::new();
     }
     if let Some(lists) = lists_of(target, solver.interner) {
-        return solve_lists(solver, &lists, target);
+        let found = solve_lists(solver, &lists, target);
+        return if found.is_empty() { solve_positions(solver, &lists) } else { found };
     }
     let texts: Option<Vec<String>> = target.iter().map(|&id| solver.interner.text(id).map(str::to_owned)).collect();
     let Some(texts) = texts else { return Vec::new() };
-    for joiner in solver.constants.joiners.clone() {
+    let mut joiners = solver.constants.joiners.clone();
+    // Initials, say: each character is an item.
+    if !solver.is_choice(target) && texts.iter().all(|text| (2..=MAX_CHARACTERS).contains(&text.chars().count())) {
+        joiners.push(String::new());
+    }
+    for joiner in joiners {
         if texts.iter().filter(|text| text.contains(&joiner)).count() * 2 < texts.len() {
             continue;
         }
         let parts = |text: &String| match text.as_str() {
             "" => Value::List(Vec::new()),
+            text if joiner.is_empty() => Value::List(text.chars().map(|part| Value::from(part.to_string())).collect()),
             text => Value::List(text.split(&joiner).map(Value::from).collect()),
         };
         let column: Vec<Id> = texts.iter().map(|text| solver.interner.intern(parts(text))).collect();
@@ -101,9 +111,6 @@ fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], wanted: &[Id]) -> Vec<So
         if found.len() >= ENOUGH || solver.meter.spent() {
             break;
         }
-    }
-    if found.is_empty() {
-        found = solve_positions(solver, target);
     }
     found.sort_by_key(|(_, cost)| *cost);
     found

@@ -244,7 +244,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Few outputs, each seen more than once: decided rather than computed.
-    fn is_choice(&self, target: &[Id]) -> bool {
+    pub fn is_choice(&self, target: &[Id]) -> bool {
         let mut distinct = target.to_vec();
         distinct.sort_unstable();
         let least = distinct.chunk_by(|a, b| a == b).map(<[Id]>::len).min().unwrap_or(0);

@@ -57,6 +57,14 @@ fn fields_and_parts_of_texts() {
 }
 
 #[test]
+fn characters_of_words() {
+    let names = texts(&["Ana Novak", "Bo Li", "Chris van Dam", "Dee Ng"]);
+    let program = best(&behaviour("join(map(words($.t), x => upper(substr(x, 0, 1))), \"\")", names));
+    let held_out = texts(&["maria de la cruz"]).remove(0);
+    assert_eq!(eval(&program, &held_out), Some("MDLC".into()), "{program}");
+}
+
+#[test]
 fn numbers() {
     let inputs = |range: std::ops::Range<i64>| -> Vec<Value> {
         range.map(|n| Value::Record(Record::new().with("n", n).with("m", n * n % 7))).collect()
