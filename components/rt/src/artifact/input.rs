@@ -164,7 +164,7 @@ impl Sink for Nodes {
         // SAFETY: so many members were just copied there.
         let members = unsafe { core::slice::from_raw_parts_mut(words.cast::<Member>(), count) };
         if !in_order(members) {
-            sort::sort(members, |a, b| compare_keys(a.key(), b.key()));
+            sort::sort_short(members, |a, b| compare_keys(a.key(), b.key()));
             if !in_order(members) {
                 return Err(ErrorKind::DuplicateKey);
             }

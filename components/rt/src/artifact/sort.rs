@@ -1,4 +1,5 @@
-//! A stable merge sort whose scratch space is the arena.
+//! Two sorts: a stable one for lists, whose scratch space is the arena, and a short one for
+//! the members of records, which every artifact carries.
 
 use core::cmp::Ordering;
 
@@ -29,6 +30,25 @@ pub(super) fn sort<T: Copy>(items: &mut [T], compare: impl Fn(&T, &T) -> Orderin
         }
         items.iter_mut().zip(scratch.iter()).for_each(|(item, sorted)| *item = *sorted);
         width = pair;
+    }
+}
+
+/// Sorts in place, equal items in any order (Shell, 1959; the gaps of Gonnet and
+/// Baeza-Yates, 1991).
+pub(super) fn sort_short<T: Copy>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let mut gap = items.len();
+    while gap > 1 {
+        // 5/11 of the last one, down to 1; no count of items overflows.
+        gap = ((gap as u64 * 5 / 11) as usize).max(1);
+        for end in gap..items.len() {
+            let mut at = end;
+            while let (Some(lower), Some(item)) = (at.checked_sub(gap).and_then(|at| items.get(at)), items.get(at))
+                && compare(lower, item).is_gt()
+            {
+                items.swap(at - gap, at);
+                at -= gap;
+            }
+        }
     }
 }
 

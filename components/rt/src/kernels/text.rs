@@ -32,6 +32,7 @@ pub fn class_named(name: &str) -> Option<Class> {
     CLASSES.iter().find(|(own, _)| *own == name).map(|&(_, class)| class)
 }
 
+#[inline(never)]
 fn put(character: char, out: &mut impl FnMut(u8)) {
     let mut buffer = [0u8; 4];
     character.encode_utf8(&mut buffer).bytes().for_each(out);
