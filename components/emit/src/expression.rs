@@ -13,7 +13,7 @@ use auto_lang::{Each, Expr, Op, eval};
 use auto_schema::types::Type;
 use wasm_encoder::{Instruction, ValType};
 
-use crate::access::{position, within};
+use crate::access::{bound, position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
 use crate::constants::{
     BOOL, Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, NUMBER, POINTER, RECORD, TEXT,
@@ -402,6 +402,7 @@ impl<'a> Compiler<'a> {
                 self.constant(&Value::from(""));
                 self.body.runtime("rt_join");
             }
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge, [a, b]) if self.is_ordered(a, b).is_some() => self.order(op, a, b),
             (Op::TypeIs, [value, kind]) => self.kind_is(value, kind_named(kind)),
             (Op::IsNull, [value]) => self.kind_is(value, NULL),
             (Op::Token, [text, class, index]) => {
@@ -414,6 +415,39 @@ impl<'a> Compiler<'a> {
                 self.body.runtime(runtime_name(op, arguments));
             }
         }
+    }
+
+    /// Whether one side is an integer of every input and the other a short one that is known:
+    /// that one, and whether it stands on the left.
+    fn is_ordered(&self, a: &Expr, b: &Expr) -> Option<(i64, bool)> {
+        let known = |side: &Expr| match side {
+            Expr::Literal(value) => bound(value),
+            _ => None,
+        };
+        let whole = |side: &Expr| self.type_of(side) == Some(&Type::Int) && self.is_present(side);
+        match (known(a), known(b)) {
+            (None, Some(bound)) if whole(a) => Some((bound, false)),
+            (Some(bound), None) if whole(b) => Some((bound, true)),
+            _ => None,
+        }
+    }
+
+    /// A comparison of which [`Compiler::is_ordered`] holds.
+    fn order(&mut self, op: Op, a: &'a Expr, b: &'a Expr) {
+        let Some((bound, on_left)) = self.is_ordered(a, b) else { return };
+        self.constant(&Value::Bool(true));
+        self.constant(&Value::Bool(false));
+        self.value(if on_left { b } else { a });
+        self.body.op(Instruction::I64Const(bound));
+        self.body.runtime("rt_order");
+        self.body.constant(0);
+        self.body.op(match (op, on_left) {
+            (Op::Lt, false) | (Op::Gt, true) => Instruction::I32LtS,
+            (Op::Le, false) | (Op::Ge, true) => Instruction::I32LeS,
+            (Op::Gt, false) | (Op::Lt, true) => Instruction::I32GtS,
+            _ => Instruction::I32GeS,
+        });
+        self.body.op(Instruction::Select);
     }
 
     fn kind_is(&mut self, value: &'a Expr, kind: u32) {

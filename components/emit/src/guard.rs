@@ -10,7 +10,7 @@ use auto_schema::ir::{Check, Guard, PPM, Step, parse_path};
 use auto_schema::types::Type;
 use wasm_encoder::{Instruction, ValType};
 
-use crate::access::within;
+use crate::access::{bound, within};
 use crate::code::{Body, Callee, Local, Unit};
 use crate::constants::{KIND, LENGTH, LIST, NODE, POINTER};
 use crate::types::Checks;
@@ -64,13 +64,13 @@ impl Writer<'_> {
                 self.body.op(Instruction::Select);
                 self.body.set(score);
             }
-            Check::Length { path, min, max } => self.at(path, input, score, |this, value| {
+            Check::Length { path, min, max } => self.at(path, input, score, |this, value, _| {
                 this.body.get(value);
                 this.body.op(Instruction::I64Const(*min as i64));
                 this.body.op(Instruction::I64Const(*max as i64));
                 this.body.runtime("rt_length");
             }),
-            Check::Characters { path, classes } => self.at(path, input, score, |this, value| {
+            Check::Characters { path, classes } => self.at(path, input, score, |this, value, _| {
                 this.body.get(value);
                 this.body.constant(*classes);
                 // Telling letters from others beyond ASCII takes a table; most masks need none.
@@ -79,18 +79,23 @@ impl Writer<'_> {
             }),
             Check::Range { path, min, max } => {
                 // Canonical texts of numbers, as a valid graph has them.
-                let bound = |text: &String| Value::parse(text).unwrap_or(Value::Null);
-                let (min, max) = (self.unit.constants.value(&bound(min)), self.unit.constants.value(&bound(max)));
-                self.at(path, input, score, |this, value| {
-                    this.body.get(value);
-                    this.body.address(min);
-                    this.body.address(max);
-                    this.body.runtime("rt_range");
+                let read = |text: &String| Value::parse(text).unwrap_or(Value::Null);
+                let (min, max) = (read(min), read(max));
+                self.at(path, input, score, |this, value, ty| match (ty, bound(&min), bound(&max)) {
+                    (Some(Type::Int), Some(min), Some(max)) => this.between(value, min, max),
+                    _ => {
+                        this.body.get(value);
+                        for bound in [&min, &max] {
+                            let place = this.unit.constants.value(bound);
+                            this.body.address(place);
+                        }
+                        this.body.runtime("rt_range");
+                    }
                 });
             }
             Check::Sketch { path, bits, table } => {
                 let table = self.unit.constants.bytes(table);
-                self.at(path, input, score, |this, value| {
+                self.at(path, input, score, |this, value, _| {
                     this.body.get(value);
                     this.body.constant(*bits);
                     this.body.address(table);
@@ -109,9 +114,24 @@ impl Writer<'_> {
         self.body.end();
     }
 
+    /// Pushes the score of an integer that is to be in a range.
+    fn between(&mut self, value: Local, min: i64, max: i64) {
+        self.body.constant(PPM);
+        self.body.constant(0);
+        for (bound, outside) in [(min, Instruction::I32LtS), (max, Instruction::I32GtS)] {
+            self.body.get(value);
+            self.body.op(Instruction::I64Const(bound));
+            self.body.runtime("rt_order");
+            self.body.constant(0);
+            self.body.op(outside);
+        }
+        self.body.op(Instruction::I32Or);
+        self.body.op(Instruction::Select);
+    }
+
     /// Sets `score` to the highest of what `measure` pushes for the values that a path
     /// meets.
-    fn at(&mut self, path: &str, input: &Type, score: Local, measure: impl Fn(&mut Self, Local)) {
+    fn at(&mut self, path: &str, input: &Type, score: Local, measure: impl Fn(&mut Self, Local, Option<&Type>)) {
         let steps = parse_path(path).unwrap_or_default();
         self.walk(&steps, Some(input), INPUT, score, &measure);
     }
@@ -122,12 +142,12 @@ impl Writer<'_> {
         ty: Option<&Type>,
         value: Local,
         score: Local,
-        measure: &impl Fn(&mut Self, Local),
+        measure: &impl Fn(&mut Self, Local, Option<&Type>),
     ) {
         match steps {
             [] => {
                 let measured = self.body.local();
-                measure(self, value);
+                measure(self, value, ty);
                 self.body.tee(measured);
                 self.body.get(score);
                 self.body.get(measured);
@@ -157,7 +177,7 @@ impl Writer<'_> {
         ty: Option<&Type>,
         list: Local,
         score: Local,
-        measure: &impl Fn(&mut Self, Local),
+        measure: &impl Fn(&mut Self, Local, Option<&Type>),
     ) {
         let [item, end] = [self.body.local(), self.body.local()];
         let done = self.body.block();

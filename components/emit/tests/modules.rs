@@ -340,6 +340,39 @@ fn what_cannot_be_compiled_is_named() {
     assert_eq!(auto_emit::emit(&large.to_bytes().unwrap()).unwrap_err().code, "too-large");
 }
 
+#[test]
+fn integers_of_any_size_compare_with_short_bounds() {
+    let bounds =
+        ["0", "-1", "17", "999999999999999999", "-999999999999999999", "1000000000000000000", "9223372036854775807"];
+    let values = [
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "17",
+        "999999999999999999",
+        "1000000000000000000",
+        "-1000000000000000000",
+        "99999999999999999999999999999999999999",
+        "-99999999999999999999999999999999999999",
+        "-9223372036854775808",
+    ];
+    let both = |op: &str, bound: &str| format!("[{op}($.n, {bound}), {op}({bound}, $.n)]");
+    for bound in bounds {
+        let all: Vec<String> = ["lt", "le", "gt", "ge"].iter().map(|op| both(op, bound)).collect();
+        let check =
+            auto_schema::ir::Check::Range { path: "/n".to_owned(), min: bound.to_owned(), max: bound.to_owned() };
+        let guard = Guard { limit: 1_000_000, checks: vec![check] };
+        let graph = chain(&ty("record{n: int}"), Some(guard), &[&format!("[{}]", all.join(", "))]);
+        let mut machine = Wasmi::new(&emit(&graph).module);
+        for value in values {
+            let input = format!("{{\"n\": {value}}}");
+            assert_eq!(machine.run(input.as_bytes()), reference(&graph, &input), "{bound} {value}");
+            assert_eq!(machine.assess(input.as_bytes()), support::reference_novelty(&graph, &input));
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Call {
     Run(String),

@@ -278,3 +278,29 @@ fn padded_leb(mut value: u32, place: &mut [u8]) {
         value >>= 7;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::{KnownCustom, Linking, Parser, Payload, SymbolInfo};
+
+    /// Nothing that formats or panics is in the runtime, whatever a program reaches of it.
+    #[test]
+    fn the_runtime_cannot_panic() {
+        let mut names = Vec::new();
+        for payload in Parser::new(0).parse_all(crate::RUNTIME) {
+            let Payload::CustomSection(section) = payload.unwrap() else { continue };
+            let KnownCustom::Linking(linking) = section.as_known() else { continue };
+            for part in linking.subsections() {
+                let Linking::SymbolTable(symbols) = part.unwrap() else { continue };
+                names.extend(symbols.into_iter().filter_map(|symbol| match symbol.unwrap() {
+                    SymbolInfo::Func { name, .. } => name.map(str::to_owned),
+                    _ => None,
+                }));
+            }
+        }
+        assert!(names.iter().any(|name| name == "rt_read"));
+        let bad =
+            |name: &&String| ["panic", "3fmt", "slice_index", "unwrap_failed"].iter().any(|part| name.contains(part));
+        assert_eq!(names.iter().filter(bad).collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+}

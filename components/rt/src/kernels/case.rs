@@ -26,7 +26,7 @@ impl<const N: usize, const M: usize> Table<N, M> {
         while at < N {
             let (first, last, stride, distance) = runs[at];
             table.first[at] = first as u16;
-            table.shape[at] = ((last - first) / stride | (stride - 1) << 7) as u8;
+            table.shape[at] = (((last - first) / stride) | ((stride - 1) << 7)) as u8;
             table.distance[at] = distance as u16;
             at += 1;
         }
