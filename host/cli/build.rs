@@ -18,10 +18,7 @@ fn main() {
     files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm"));
     files.sort();
     let rows: String = files.iter().map(|file| row(file)).collect();
-    let source = format!(
-        "/// The components: name, bytes, and compiled code where there was some.\n\
-         pub const COMPONENTS: &[(&str, &[u8], Option<&[u8]>)] = &[\n{rows}];\n"
-    );
+    let source = format!("/// The components, by name.\npub const COMPONENTS: &[Embedded] = &[\n{rows}];\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("components.rs");
     if let Err(error) = fs::write(&out, source) {
         panic!("cannot write {}: {error}", out.display());
@@ -37,5 +34,5 @@ fn row(file: &Path) -> String {
     };
     let code = file.with_extension("code");
     let code = if code.exists() { format!("Some({})", include(&code)) } else { "None".to_owned() };
-    format!("    ({name:?}, {}, {code}),\n", include(file))
+    format!("    Embedded {{ name: {name:?}, wasm: {}, code: {code} }},\n", include(file))
 }

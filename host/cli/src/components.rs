@@ -14,6 +14,16 @@ use crate::files;
 use crate::options::Global;
 use crate::reply::Exit;
 
+/// A component that came with the binary.
+pub struct Embedded {
+    /// Its name.
+    pub name: &'static str,
+    /// Its bytes.
+    pub wasm: &'static [u8],
+    /// Its compiled code, where the build had it.
+    pub code: Option<&'static [u8]>,
+}
+
 include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
 /// The interface every compile asks before anything is sealed.
@@ -52,12 +62,12 @@ impl Toolbox {
         match &global.passes {
             Some(folder) => toolbox.add_folder(folder)?,
             None => {
-                for (name, bytes, code) in COMPONENTS {
+                for Embedded { name, wasm, code } in COMPONENTS {
                     let pass = match code {
                         // SAFETY: the code is part of this executable, put there by its
                         // build, which had it from `precompile` of these same bytes.
-                        Some(code) => unsafe { toolbox.engine.load_precompiled(name, bytes.to_vec(), code) }?,
-                        None => toolbox.engine.load(name, bytes.to_vec())?,
+                        Some(code) => unsafe { toolbox.engine.load_precompiled(name, wasm.to_vec(), code) }?,
+                        None => toolbox.engine.load(name, wasm.to_vec())?,
                     };
                     toolbox.builtin.insert(pass.digest);
                     toolbox.add(pass);

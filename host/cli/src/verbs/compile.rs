@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use auto_engine::{Job, JobReport, Observation};
+use auto_engine::{Job, JobReport, Observation, Progress};
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
@@ -137,7 +137,7 @@ fn digest(text: &str) -> Result<Digest, Failure> {
 }
 
 /// Where the driver's progress goes: stderr, if a person is looking.
-fn progress(global: &Global) -> Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync> {
+fn progress(global: &Global) -> Progress {
     use std::io::IsTerminal as _;
     if global.json || !std::io::stderr().is_terminal() {
         return Box::new(|_, _, _| {});
