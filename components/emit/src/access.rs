@@ -1,6 +1,5 @@
 //! Members of records: where the type was checked, their place is known.
 
-use auto_json::Value;
 use auto_schema::types::Type;
 use wasm_encoder::Instruction;
 
@@ -39,9 +38,4 @@ pub(crate) fn within<'t>(ty: &'t Type, name: Option<&str>) -> Option<&'t Type> {
         (Type::Record(fields), Some(name)) => fields.iter().find(|field| field.name == name).map(|field| &field.ty),
         _ => None,
     }
-}
-
-/// An integer that `rt_order` takes as a bound: of at most 18 digits.
-pub(crate) fn bound(value: &Value) -> Option<i64> {
-    value.as_i64().filter(|bound| bound.unsigned_abs() < 1_000_000_000_000_000_000)
 }

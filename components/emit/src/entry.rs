@@ -80,7 +80,8 @@ fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) 
         body.end();
     }
     if let Some(guard) = parts.guard {
-        let (reason, score) = measure(&mut body, guard, input);
+        // All that matters here is whether it is above the limit.
+        let (reason, score) = measure(&mut body, guard, input, parts.limit);
         body.get(score);
         body.constant(parts.limit);
         body.op(Instruction::I32GtU);
@@ -153,11 +154,12 @@ fn read(body: &mut Body) -> Local {
     input
 }
 
-/// Locals with the reason and the score that the guard gives.
-fn measure(body: &mut Body, guard: Callee, input: Local) -> (Local, Local) {
+/// Locals with the reason and the score that the guard gives, exact above `enough`.
+fn measure(body: &mut Body, guard: Callee, input: Local, enough: u32) -> (Local, Local) {
     let both = body.local_of(ValType::I64);
     let [reason, score] = [body.local(), body.local()];
     body.get(input);
+    body.constant(enough);
     body.call(guard);
     body.op(Instruction::LocalTee(both.0));
     body.op(Instruction::I64Const(32));
@@ -206,7 +208,7 @@ fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
     body.end();
     match parts.guard {
         Some(guard) => {
-            let (reason, score) = measure(&mut body, guard, input);
+            let (reason, score) = measure(&mut body, guard, input, 0);
             novelty(&mut body, reason, score, parts.limit);
         }
         None => {

@@ -13,7 +13,7 @@ use auto_lang::{Each, Expr, Op, eval};
 use auto_schema::types::Type;
 use wasm_encoder::{Instruction, ValType};
 
-use crate::access::{bound, position, within};
+use crate::access::{position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
 use crate::constants::{
     BOOL, Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, NUMBER, POINTER, RECORD, TEXT,
@@ -417,11 +417,11 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Whether one side is an integer of every input and the other a short one that is known:
+    /// Whether one side is an integer of every input and the other one of 64 bits that is known:
     /// that one, and whether it stands on the left.
     fn is_ordered(&self, a: &Expr, b: &Expr) -> Option<(i64, bool)> {
         let known = |side: &Expr| match side {
-            Expr::Literal(value) => bound(value),
+            Expr::Literal(value) => value.as_i64(),
             _ => None,
         };
         let whole = |side: &Expr| self.type_of(side) == Some(&Type::Int) && self.is_present(side);

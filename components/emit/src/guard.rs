@@ -1,5 +1,6 @@
 //! Guards to code: a function from the handle of the input to the highest score and the
-//! reason of the check that gave it, the first of equals.
+//! reason of the check that gave it, the first of equals. A second argument says which
+//! score is enough: where none is above it, the score need not be exact.
 //!
 //! ```text
 //! i64   high half: address of the reason, a text node; low half: score, parts per million
@@ -10,16 +11,18 @@ use auto_schema::ir::{Check, Guard, PPM, Step, parse_path};
 use auto_schema::types::Type;
 use wasm_encoder::{Instruction, ValType};
 
-use crate::access::{bound, within};
+use crate::access::within;
 use crate::code::{Body, Callee, Local, Unit};
 use crate::constants::{KIND, LENGTH, LIST, NODE, POINTER};
 use crate::types::Checks;
 
 const INPUT: Local = Local(0);
+const ENOUGH: Local = Local(1);
 
 /// Adds the function of a guard over inputs of type `input`, which were checked before.
 pub(crate) fn compile(guard: &Guard, input: &Type, checks: &mut Checks, unit: &mut Unit) -> Callee {
-    let mut writer = Writer { body: Body::new(&[ValType::I32], ValType::I64), unit, best: Local(0), reason: Local(0) };
+    let mut writer =
+        Writer { body: Body::new(&[ValType::I32; 2], ValType::I64), unit, best: Local(0), reason: Local(0) };
     writer.best = writer.body.local();
     writer.reason = writer.body.local();
     // Where every check scores 0, the first speaks.
@@ -81,7 +84,7 @@ impl Writer<'_> {
                 // Canonical texts of numbers, as a valid graph has them.
                 let read = |text: &String| Value::parse(text).unwrap_or(Value::Null);
                 let (min, max) = (read(min), read(max));
-                self.at(path, input, score, |this, value, ty| match (ty, bound(&min), bound(&max)) {
+                self.at(path, input, score, |this, value, ty| match (ty, min.as_i64(), max.as_i64()) {
                     (Some(Type::Int), Some(min), Some(max)) => this.between(value, min, max),
                     _ => {
                         this.body.get(value);
@@ -99,6 +102,7 @@ impl Writer<'_> {
                     this.body.get(value);
                     this.body.constant(*bits);
                     this.body.address(table);
+                    this.body.get(ENOUGH);
                     this.body.runtime("rt_sketch");
                 });
             }

@@ -70,56 +70,19 @@ impl Number {
     ///
     /// Fails with [`ErrorKind::NumberTooLong`] or [`ErrorKind::ExponentTooLarge`].
     pub fn from_lexeme(lexeme: &[u8]) -> Result<Number, ErrorKind> {
-        let (negative, rest) = match lexeme {
-            [b'-', rest @ ..] => (true, rest),
-            rest => (false, rest),
-        };
-        let mut kind = NumberKind::Integer;
         let mut coefficient: u128 = 0;
-        let mut significant = 0;
-        let mut exponent: i32 = 0;
-        // Zeros are held back until a later digit needs them, so that 1.000… is not too long.
-        let mut held: u32 = 0;
-        let mut index = 0;
-        let mut fraction = false;
-        while let Some(&byte) = rest.get(index) {
-            match byte {
-                b'0'..=b'9' => {
-                    exponent -= i32::from(fraction);
-                    if byte == b'0' {
-                        held += u32::from(coefficient != 0);
-                    } else {
-                        significant += held as usize + 1;
-                        if significant > MAX_DIGITS {
-                            return Err(ErrorKind::NumberTooLong);
-                        }
-                        coefficient = shifted(coefficient, held + 1) + u128::from(byte - b'0');
-                        held = 0;
-                    }
-                }
-                b'.' => {
-                    kind = NumberKind::Decimal;
-                    fraction = true;
-                }
-                _ => break,
-            }
-            index += 1;
-        }
-        if index < rest.len() {
-            kind = NumberKind::Decimal;
-            exponent = exponent.saturating_add(read_exponent(&rest[index + 1..])?);
-        }
-        if coefficient != 0 && held > 0 {
-            if kind == NumberKind::Integer {
-                if significant + held as usize > MAX_DIGITS {
-                    return Err(ErrorKind::NumberTooLong);
-                }
-                coefficient = shifted(coefficient, held);
-            } else {
-                exponent = exponent.saturating_add(held as i32);
-            }
-        }
+        let scanned = scan(lexeme, |places, digit| {
+            coefficient = shifted(coefficient, places) + u128::from(digit);
+        })?;
+        let Scanned { kind, negative, exponent } = scanned;
         Number::normal(kind, negative, coefficient, exponent).ok_or(ErrorKind::ExponentTooLarge)
+    }
+
+    /// Whether [`Number::from_lexeme`] would read the lexeme, without its arithmetic.
+    pub fn check(lexeme: &[u8]) -> Result<(), ErrorKind> {
+        let mut zero = true;
+        let exponent = scan(lexeme, |_, digit| zero &= digit == 0)?.exponent;
+        if zero || exponent.abs() <= MAX_EXPONENT { Ok(()) } else { Err(ErrorKind::ExponentTooLarge) }
     }
 
     /// Whether it was written as an integer.
@@ -214,6 +177,59 @@ impl Number {
         self.write(&mut |byte| text.push(char::from(byte)));
         text
     }
+}
+
+/// What a lexeme says beside its digits.
+struct Scanned {
+    kind: NumberKind,
+    negative: bool,
+    exponent: i32,
+}
+
+/// Goes through a lexeme and calls `append` for what makes the coefficient: multiply by so
+/// many tens, add the digit.
+fn scan(lexeme: &[u8], mut append: impl FnMut(u32, u8)) -> Result<Scanned, ErrorKind> {
+    let (negative, rest) = match lexeme {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let (mut kind, mut exponent, mut significant) = (NumberKind::Integer, 0i32, 0);
+    // Zeros are held back until a later digit needs them, so that 1.000… is not too long.
+    let mut held: u32 = 0;
+    let mut bytes = rest.iter();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'0'..=b'9' => {
+                exponent -= i32::from(kind == NumberKind::Decimal);
+                if byte == b'0' {
+                    held += u32::from(significant != 0);
+                } else {
+                    significant += held as usize + 1;
+                    if significant > MAX_DIGITS {
+                        return Err(ErrorKind::NumberTooLong);
+                    }
+                    append(held + 1, byte - b'0');
+                    held = 0;
+                }
+            }
+            b'.' => kind = NumberKind::Decimal,
+            _ => {
+                kind = NumberKind::Decimal;
+                exponent = exponent.saturating_add(read_exponent(bytes.as_slice())?);
+                break;
+            }
+        }
+    }
+    if held > 0 {
+        if kind == NumberKind::Decimal {
+            exponent = exponent.saturating_add(held as i32);
+        } else if significant + held as usize > MAX_DIGITS {
+            return Err(ErrorKind::NumberTooLong);
+        } else {
+            append(held, 0);
+        }
+    }
+    Ok(Scanned { kind, negative, exponent })
 }
 
 impl PartialOrd for Number {

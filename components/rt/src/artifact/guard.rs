@@ -40,11 +40,11 @@ extern "C" fn rt_range(a: Handle, min: Handle, max: Handle) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn rt_sketch(a: Handle, bits: u32, table: *const u8) -> u32 {
+unsafe extern "C" fn rt_sketch(a: Handle, bits: u32, table: *const u8, enough: u32) -> u32 {
     // SAFETY: generated code passes the table of a guard, `2^bits` bits long.
     let table = unsafe { core::slice::from_raw_parts(table, 1 << bits >> 3) };
     match (text(a), Sketch::new(bits, table)) {
-        (Some(text), Some(sketch)) => sketch.score(text.as_bytes()),
+        (Some(text), Some(sketch)) => sketch.score(text.as_bytes(), enough),
         _ => 0,
     }
 }

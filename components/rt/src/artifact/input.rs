@@ -125,7 +125,7 @@ impl Sink for Nodes {
     fn number(&mut self, lexeme: &[u8]) -> Result<(), ErrorKind> {
         // So short and without an exponent, it has few enough digits.
         if lexeme.len() > 38 || lexeme.iter().any(|byte| byte | 0x20 == b'e') {
-            Number::from_lexeme(lexeme)?;
+            Number::check(lexeme)?;
         }
         self.add(Node::lexeme(lexeme))
     }

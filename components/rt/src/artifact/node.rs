@@ -131,54 +131,66 @@ impl Node {
             .then_some(i64::from(self.length as i32) << 32 | i64::from(self.pointer))
     }
 
+    /// The number at the address of an exact node.
+    fn as_exact(&self) -> Option<&'static Number> {
+        // SAFETY: an exact node holds the address of a number.
+        (self.kind == NUMBER && self.form == EXACT).then(|| unsafe { &*(self.pointer as *const Number) })
+    }
+
     pub(super) fn as_number(&self) -> Option<Number> {
-        if self.kind != NUMBER {
-            return None;
+        if let Some(lexeme) = self.as_lexeme() {
+            return Number::from_lexeme(lexeme).ok();
         }
-        match self.form {
-            // SAFETY: an exact node holds the address of a number.
-            EXACT => Some(unsafe { *(self.pointer as *const Number) }),
-            LEXEME => Number::from_lexeme(bytes(self.pointer, self.length)).ok(),
-            _ => Number::integer(i128::from(self.as_small()?)),
+        match self.as_small() {
+            Some(value) => Number::integer(i128::from(value)),
+            None => self.as_exact().copied(),
         }
     }
 
     /// The value of an integer that fits.
     pub(super) fn as_integer(&self) -> Option<i64> {
-        if let Some(lexeme) = self.as_lexeme()
-            && let Some(value) = short_integer(lexeme)
-        {
-            return Some(value);
+        match self.as_lexeme() {
+            Some(lexeme) => lexeme_integer(lexeme),
+            // An exact one does not fit, or it would not be exact.
+            None => self.as_small(),
         }
-        self.as_small().or_else(|| self.as_number()?.as_i64())
     }
 
     /// Whether it is a number written as an integer.
     pub(super) fn is_integer(&self) -> bool {
         match self.as_lexeme() {
-            Some(lexeme) => lexeme.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-'),
-            None => self.as_number().is_some_and(|number| number.kind() == NumberKind::Integer),
+            Some(lexeme) => is_integer(lexeme),
+            None => {
+                self.as_small().is_some() || self.as_exact().is_some_and(|exact| exact.kind() == NumberKind::Integer)
+            }
         }
     }
 }
 
-/// An integer of at most 18 characters, which is what most are.
-pub(super) fn short_integer(lexeme: &[u8]) -> Option<i64> {
+fn is_integer(lexeme: &[u8]) -> bool {
+    lexeme.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-')
+}
+
+/// An integer that fits 64 bits.
+pub(super) fn lexeme_integer(lexeme: &[u8]) -> Option<i64> {
     let (negative, digits) = match lexeme {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    if digits.len() > 18 {
-        return None;
-    }
     let mut value: i64 = 0;
     for byte in digits {
-        if !byte.is_ascii_digit() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 || digits.len() > 19 {
             return None;
         }
-        value = value * 10 + i64::from(byte - b'0');
+        let digit = i64::from(digit);
+        // Below zero, where there is one more.
+        value = value.wrapping_mul(10).wrapping_sub(digit);
+        if value > 0 {
+            return None;
+        }
     }
-    Some(if negative { -value } else { value })
+    if negative { Some(value) } else { value.checked_neg() }
 }
 
 /// The node at an address, `None` for null.

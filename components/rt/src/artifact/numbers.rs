@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 
 use auto_json::Number;
 
-use super::node::{Handle, Node, UNDEFINED, get, integer, items, maybe, number, short_integer, text, truth};
+use super::node::{Handle, Node, UNDEFINED, get, integer, items, lexeme_integer, maybe, number, text, truth};
 use crate::kernels::number as kernel;
 
 #[unsafe(no_mangle)]
@@ -76,14 +76,13 @@ comparisons! {
     rt_ge is_ge;
 }
 
-/// The order of an integer of the input and a bound of at most 18 digits: negative, zero or
-/// positive. What most programs compare, without the code for exact decimals.
+/// The order of an integer of the input and a bound: negative, zero or positive. What most programs compare, without the code for exact decimals.
 #[unsafe(no_mangle)]
 extern "C" fn rt_order(a: Handle, bound: i64) -> i32 {
     let Some(lexeme) = get(a).and_then(Node::as_lexeme) else { return 0 };
-    match short_integer(lexeme) {
+    match lexeme_integer(lexeme) {
         Some(value) => value.cmp(&bound) as i32,
-        // Of more digits than the bound, so its sign decides.
+        // Beyond 64 bits, so its sign decides.
         None if lexeme.first() == Some(&b'-') => -1,
         None => 1,
     }

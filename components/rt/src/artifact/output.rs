@@ -3,7 +3,7 @@
 use auto_json::write;
 
 use super::arena::Bytes;
-use super::node::{BOOL, LIST, NULL, NUMBER, Node, RECORD, short_integer};
+use super::node::{BOOL, LIST, NULL, NUMBER, Node, RECORD, lexeme_integer};
 
 /// Writes a value.
 pub(super) fn value(node: &Node, out: &mut Bytes) {
@@ -45,7 +45,7 @@ pub(super) fn value(node: &Node, out: &mut Bytes) {
 #[inline(never)]
 pub(super) fn number(node: &Node, out: &mut Bytes) {
     if let Some(lexeme) = node.as_lexeme()
-        && (short_integer(lexeme).is_some() && lexeme != b"-0")
+        && (lexeme_integer(lexeme).is_some() && lexeme != b"-0")
     {
         out.extend(lexeme);
     } else if let Some(value) = node.as_small() {

@@ -33,7 +33,7 @@ fn index([a, b, c]: [u32; 3], bits: u32) -> u32 {
 /// too short for is not set.
 pub fn sketch_score(text: &[u8], bits: u32, table: &[u8]) -> u32 {
     if let Some(sketch) = Sketch::new(bits, table) {
-        return sketch.score(text);
+        return sketch.score(text, 0);
     }
     let mut unseen = 0;
     each_window(text, bits.min(31), |index| {
@@ -60,14 +60,22 @@ impl<'t> Sketch<'t> {
         (bits < 32 && table.len() as u64 * 8 >= 1 << bits).then_some(Sketch { bits, table })
     }
 
-    /// [`sketch_score`], four windows at a time, since engines that count pay by the turn
-    /// of a loop.
-    pub fn score(&self, text: &[u8]) -> u32 {
+    /// [`sketch_score`] where that is above `enough`; some score that is not, otherwise. Stops
+    /// as soon as what is left cannot bring it above, so 0 gives the score itself.
+    ///
+    /// Four windows at a time, since engines that count pay by the turn of a loop.
+    pub fn score(&self, text: &[u8], enough: u32) -> u32 {
         let Some((&first, rest)) = text.split_first() else { return 0 };
+        // The most windows that may be new with a score of `enough`.
+        let most = ((u64::from(enough) + 1) * text.len() as u64 - 1) / u64::from(MOST);
         let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
-        let mut unseen = 0;
+        let (mut unseen, mut left) = (0, text.len() as u64);
         let (fours, last) = rest.as_chunks::<4>();
         for four in fours {
+            if u64::from(unseen) + left <= most {
+                return 0;
+            }
+            left -= 4;
             let four = lowercase(u32::from_le_bytes(*four));
             let (c, d, e, f) = (four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
             unseen += self.unset([a, b, c]) + self.unset([b, c, d]) + self.unset([c, d, e]) + self.unset([d, e, f]);
@@ -264,6 +272,16 @@ mod tests {
             for text in &texts {
                 prop_assert_eq!(sketch_score(text.as_bytes(), bits, &table), 0);
             }
+        }
+
+        #[test]
+        fn a_score_that_is_enough_need_not_be_exact(text in "[a-dA-D\u{e9}]{0,40}", seen in "[a-d]{0,40}", enough in 0u32..=1_000_000) {
+            let mut table = [0; 16];
+            sketch_insert(seen.as_bytes(), 7, &mut table);
+            let exact = sketch_score(text.as_bytes(), 7, &table);
+            let quick = Sketch::new(7, &table).unwrap().score(text.as_bytes(), enough);
+            let right = if exact > enough { quick == exact } else { quick <= enough };
+            prop_assert!(right, "{} instead of {}", quick, exact);
         }
 
         #[test]
