@@ -136,7 +136,9 @@ impl Bytes {
     }
 
     fn bounded(most: usize) -> Bytes {
-        Bytes { start: next(), at: next(), end: next(), most, full: false }
+        let start = next();
+        let end = start.saturating_add(most).min(memory_size::<0>().saturating_mul(PAGE));
+        Bytes { start, at: start, end, most, full: false }
     }
 
     /// Makes room for `more` bytes, if so many are allowed.

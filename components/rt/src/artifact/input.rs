@@ -2,6 +2,8 @@
 //!
 //! Texts without escapes and numbers stay where they are in the input.
 
+use core::mem::MaybeUninit;
+
 use auto_json::write::compare_keys;
 use auto_json::{Error, ErrorKind, MAX_DEPTH, Number, Sink, read, unescape};
 
@@ -36,7 +38,7 @@ struct Nodes {
     length: usize,
     capacity: usize,
     /// Where the members or items of each open value begin.
-    open: [u32; MAX_DEPTH],
+    open: [MaybeUninit<u32>; MAX_DEPTH],
     depth: usize,
 }
 
@@ -46,7 +48,13 @@ const MEMBER_WORDS: usize = size_of::<Member>() / 8;
 impl Nodes {
     fn new() -> Nodes {
         const ROOM: usize = 48;
-        Nodes { words: allocate_many(ROOM), length: 0, capacity: ROOM, open: [0; MAX_DEPTH], depth: 0 }
+        Nodes {
+            words: allocate_many(ROOM),
+            length: 0,
+            capacity: ROOM,
+            open: [MaybeUninit::uninit(); MAX_DEPTH],
+            depth: 0,
+        }
     }
 
     fn root(&self) -> Handle {
@@ -81,7 +89,7 @@ impl Nodes {
 
     fn begin(&mut self) -> Result<(), ErrorKind> {
         // The reader checks the depth first.
-        *self.open.get_mut(self.depth).ok_or(ErrorKind::TooDeep)? = self.length as u32;
+        self.open.get_mut(self.depth).ok_or(ErrorKind::TooDeep)?.write(self.length as u32);
         self.depth += 1;
         Ok(())
     }
@@ -89,7 +97,8 @@ impl Nodes {
     /// Moves what the innermost open value holds to its final place: address and words.
     fn close(&mut self) -> (*mut u64, usize) {
         self.depth = self.depth.wrapping_sub(1);
-        let from = self.open.get(self.depth).map_or(0, |&from| from as usize);
+        // SAFETY: it was opened, hence written; the reader closes only what it has opened.
+        let from = self.open.get(self.depth).map_or(0, |from| unsafe { from.assume_init() } as usize);
         let count = self.length.wrapping_sub(from);
         let place = allocate_many::<u64>(count);
         // SAFETY: the words from `from` on are written; the place is new.

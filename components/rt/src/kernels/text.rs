@@ -321,22 +321,37 @@ fn byte_runs<'a>(text: &'a str, inside: impl Fn(u8) -> bool, each: &mut impl FnM
     }
 }
 
+/// ASCII letters and digits; shorter than `core`'s, and it is asked of every byte.
+#[inline(always)]
+fn is_alphanumeric(byte: u8) -> bool {
+    ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10)
+}
+
 fn ids<'a>(text: &'a str, each: &mut impl FnMut(&'a str) -> bool) {
     let bytes = text.as_bytes();
-    let alnum = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
     let mut at = 0;
-    while at < bytes.len() {
+    while let Some(byte) = bytes.get(at) {
+        if !is_alphanumeric(*byte) {
+            at += 1;
+            continue;
+        }
         let start = at;
         let (mut joints, mut digit) = (0, false);
-        while alnum(at) || (at > start && matches!(bytes.get(at), Some(b'-' | b'_')) && alnum(at + 1)) {
-            joints += usize::from(!alnum(at));
-            digit |= bytes.get(at).is_some_and(u8::is_ascii_digit);
-            at += 1;
+        loop {
+            while let Some(byte) = bytes.get(at).filter(|byte| is_alphanumeric(**byte)) {
+                digit |= byte.is_ascii_digit();
+                at += 1;
+            }
+            // A joint has letters or digits on both sides.
+            match bytes.get(at..at + 2) {
+                Some([b'-' | b'_', next]) if is_alphanumeric(*next) => at += 1,
+                _ => break,
+            }
+            joints += 1;
         }
         if joints > 0 && digit && !each(text.get(start..at).unwrap_or_default()) {
             return;
         }
-        at += 1;
     }
 }
 
@@ -446,6 +461,11 @@ mod tests {
         assert_eq!(substr("añb€", 5, None), None);
         assert_eq!(substr("añb€", 3, Some(2)), None);
         assert_eq!(substr("a", i64::MIN, Some(i64::MAX)), None);
+    }
+
+    #[test]
+    fn alphanumeric_as_core_has_it() {
+        assert!((0..=255u8).all(|byte| is_alphanumeric(byte) == byte.is_ascii_alphanumeric()));
     }
 
     #[test]
