@@ -40,8 +40,9 @@ static mut ANSWER: Option<Bytes> = None;
 
 #[inline]
 fn write(piece: impl FnOnce(&mut Bytes)) {
+    let answer = &raw mut ANSWER;
     // SAFETY: a module has one thread, and no piece writes another.
-    if let Some(answer) = unsafe { (*(&raw mut ANSWER)).as_mut() } {
+    if let Some(answer) = unsafe { (*answer).as_mut() } {
         piece(answer);
     }
 }
@@ -77,8 +78,9 @@ extern "C" fn rt_write_value(value: Handle) {
 /// `answer`: what was written.
 #[unsafe(no_mangle)]
 extern "C" fn rt_write_answer() -> *const u32 {
+    let written = &raw mut ANSWER;
     // SAFETY: a module has one thread.
-    answer(unsafe { (*(&raw mut ANSWER)).take() })
+    answer(unsafe { (*written).take() })
 }
 
 fn answer(bytes: Option<Bytes>) -> *const u32 {
