@@ -7,11 +7,11 @@ use anyhow::Result;
 use crate::workspace::{Line, Workspace, run};
 use crate::{codegen, components, frozen, setup};
 
-/// Builds, then runs every test; the test runner's summary is the last thing printed.
+/// Builds, then runs every test, the SDK's among them; the test runner's summary is the last
+/// thing printed.
 pub fn test(workspace: &Workspace) -> Result<()> {
     setup::run_verb(workspace)?;
     components::build_all(workspace)?;
-    step(python_tests(workspace))?;
     step(workspace.cargo(["test", "--release", "--workspace"]))
 }
 
@@ -23,14 +23,8 @@ pub fn ci(workspace: &Workspace) -> Result<()> {
     frozen::check(workspace)?;
     components::build_all(workspace)?;
     step(workspace.cargo(["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    step(components::clippy(workspace)?)?;
     test(workspace)
-}
-
-fn python_tests(workspace: &Workspace) -> Command {
-    let mut command = Command::new("python3");
-    command.args(["-m", "unittest", "discover", "--start-directory", "tests"]);
-    command.current_dir(workspace.path("tools/sdk/python")).env("PYTHONDONTWRITEBYTECODE", "1");
-    command
 }
 
 fn step(mut command: Command) -> Result<()> {

@@ -10,7 +10,8 @@ use wit_component::ComponentEncoder;
 
 use crate::workspace::{Component, Workspace, output, run, write_if_changed};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What components are built for.
+pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Components, then every binary. `auto-host` is built twice where a component changed: the
 /// first one compiles the components to machine code, which the second embeds beside them.
@@ -58,6 +59,17 @@ fn cargo_rustc(workspace: &Workspace, component: &Component, flags: &str) -> Com
     command.args(["--target", TARGET, "--target-dir", "target/wasm", "-p", &component.package]);
     command.env("CARGO_ENCODED_RUSTFLAGS", flags).env_remove("RUSTFLAGS");
     command
+}
+
+/// The lints on what only the wasm target compiles.
+pub fn clippy(workspace: &Workspace) -> Result<Command> {
+    let mut command = workspace.cargo(["clippy", "--profile", "component", "--lib"]);
+    command.args(["--target", TARGET, "--target-dir", "target/wasm"]);
+    for component in workspace.component_crates()? {
+        command.args(["-p", &component.package]);
+    }
+    command.args(["--", "-D", "warnings"]);
+    Ok(command)
 }
 
 /// Maps this machine's folders to fixed names: the workspace, cargo's home, and the

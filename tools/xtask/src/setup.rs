@@ -1,14 +1,15 @@
 //! Checks the machine for what building needs, installs what rustup can install, and names
 //! the exact command for the rest.
 
+use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
+use crate::components::TARGET;
 use crate::workspace::{Workspace, run};
 
-const TARGET: &str = "wasm32-unknown-unknown";
 /// wasmtime's minimum; `rust-version` in the workspace's Cargo.toml.
 const RUST: (u32, u32) = (1, 95);
 const PYTHON: (u32, u32) = (3, 9);
@@ -26,8 +27,8 @@ enum State {
     Missing(String),
 }
 
-/// Prints what is there, what was installed and what is missing.
-pub fn run_checks(workspace: &Workspace) -> Vec<(String, bool)> {
+/// The verb: prints a line for each, fails where something is missing.
+pub fn run_verb(workspace: &Workspace) -> Result<()> {
     let findings = [
         Finding { what: "Rust 1.95 or newer", state: rust(workspace) },
         Finding { what: "the wasm target", state: wasm_target(workspace) },
@@ -35,37 +36,30 @@ pub fn run_checks(workspace: &Workspace) -> Vec<(String, bool)> {
         Finding { what: "Python 3.9 or newer", state: python() },
         Finding { what: "git", state: tool("git", "sudo apt-get install -y git") },
     ];
-    findings.into_iter().map(|finding| finding.line()).collect()
-}
-
-impl Finding {
-    fn line(self) -> (String, bool) {
-        match self.state {
-            State::Present(version) => (format!("  {:<22} {version}", self.what), true),
-            State::Installed => (format!("  {:<22} installed", self.what), true),
-            State::Missing(command) => (format!("  {:<22} MISSING; run: {command}", self.what), false),
-        }
+    for finding in &findings {
+        eprintln!("  {:<22} {}", finding.what, finding.state);
     }
-}
-
-/// The verb: prints every line, fails where something is missing.
-pub fn run_verb(workspace: &Workspace) -> Result<()> {
-    let lines = run_checks(workspace);
-    for (line, _) in &lines {
-        eprintln!("{line}");
-    }
-    let missing = lines.iter().filter(|(_, present)| !present).count();
+    let missing = findings.iter().filter(|finding| matches!(finding.state, State::Missing(_))).count();
     if missing > 0 {
-        bail!("{missing} of {} requirements missing; the commands above install them", lines.len());
+        bail!("{missing} of {} requirements missing; the commands above install them", findings.len());
     }
     Ok(())
 }
 
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            State::Present(version) => f.write_str(version),
+            State::Installed => f.write_str("installed"),
+            State::Missing(command) => write!(f, "MISSING; run: {command}"),
+        }
+    }
+}
+
 fn rust(workspace: &Workspace) -> State {
-    let how = || "rustup update stable   (rustup itself: https://rustup.rs)".to_owned();
     match version(Command::new("rustc").arg("-V").current_dir(&workspace.root)) {
         Some((text, found)) if found >= RUST => State::Present(text),
-        _ => State::Missing(how()),
+        _ => State::Missing("rustup update stable   (rustup itself: https://rustup.rs)".to_owned()),
     }
 }
 
