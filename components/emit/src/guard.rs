@@ -80,22 +80,7 @@ impl Writer<'_> {
                 let beyond = (classes >> 6) & 3;
                 this.body.runtime(if beyond == 0 || beyond == 3 { "rt_characters_ascii" } else { "rt_characters" });
             }),
-            Check::Range { path, min, max } => {
-                // Canonical texts of numbers, as a valid graph has them.
-                let read = |text: &String| Value::parse(text).unwrap_or(Value::Null);
-                let (min, max) = (read(min), read(max));
-                self.at(path, input, score, |this, value, ty| match (ty, min.as_i64(), max.as_i64()) {
-                    (Some(Type::Int), Some(min), Some(max)) => this.between(value, min, max),
-                    _ => {
-                        this.body.get(value);
-                        for bound in [&min, &max] {
-                            let place = this.unit.constants.value(bound);
-                            this.body.address(place);
-                        }
-                        this.body.runtime("rt_range");
-                    }
-                });
-            }
+            Check::Range { path, min, max } => self.range(path, min, max, input, score),
             Check::Sketch { path, bits, table } => {
                 let table = self.unit.constants.bytes(table);
                 self.at(path, input, score, |this, value, _| {
@@ -116,6 +101,23 @@ impl Writer<'_> {
         self.body.address(reason);
         self.body.set(self.reason);
         self.body.end();
+    }
+
+    fn range(&mut self, path: &str, min: &str, max: &str, input: &Type, score: Local) {
+        // Canonical texts of numbers, as a valid graph has them.
+        let read = |text: &str| Value::parse(text).unwrap_or(Value::Null);
+        let (min, max) = (read(min), read(max));
+        self.at(path, input, score, |this, value, ty| match (ty, min.as_i64(), max.as_i64()) {
+            (Some(Type::Int), Some(min), Some(max)) => this.between(value, min, max),
+            _ => {
+                this.body.get(value);
+                for bound in [&min, &max] {
+                    let place = this.unit.constants.value(bound);
+                    this.body.address(place);
+                }
+                this.body.runtime("rt_range");
+            }
+        });
     }
 
     /// Pushes the score of an integer that is to be in a range.

@@ -6,6 +6,9 @@
 //! place. A part without `$` is evaluated now; a part that occurs again is kept in a local
 //! once it has been computed.
 
+mod answer;
+mod names;
+
 use std::collections::BTreeMap;
 
 use auto_json::Value;
@@ -15,9 +18,8 @@ use wasm_encoder::{Instruction, ValType};
 
 use crate::access::{position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
-use crate::constants::{
-    BOOL, Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, NUMBER, POINTER, RECORD, TEXT,
-};
+use crate::constants::{Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, POINTER};
+use names::{kind_named, runtime_name, token};
 
 /// Values made now are kept if their text is no longer than this.
 const FOLDED: usize = 4096;
@@ -126,23 +128,6 @@ struct Compiler<'a> {
     kept: BTreeMap<&'a Expr, Option<Local>>,
     /// Those that have functions.
     parts: &'a BTreeMap<&'a Expr, Callee>,
-}
-
-/// A part of an answer.
-enum Piece {
-    /// Text that is known.
-    Json(String),
-    /// A value, and the runtime function that writes it.
-    Value(Local, &'static str),
-}
-
-impl Piece {
-    fn json(pieces: &mut Vec<Piece>, text: &str) {
-        match pieces.last_mut() {
-            Some(Piece::Json(json)) => json.push_str(text),
-            _ => pieces.push(Piece::Json(text.to_owned())),
-        }
-    }
 }
 
 /// A variable.
@@ -294,76 +279,6 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// Pushes the result of `run` that answers with a value. Records and lists that the
-    /// program makes are written as they stand and never made: first all that is in them is
-    /// evaluated, then text after text is written.
-    fn answer(&mut self, expression: &'a Expr) {
-        self.partial(|this, undefined| {
-            let mut pieces = Vec::new();
-            this.pieces(expression, undefined, &mut pieces);
-            this.body.runtime("rt_write_begin");
-            for piece in &pieces {
-                match piece {
-                    Piece::Json(json) => {
-                        this.body.bytes(this.constants, json.as_bytes());
-                        this.body.runtime("rt_write_json");
-                    }
-                    Piece::Value(value, writer) => {
-                        this.body.get(*value);
-                        this.body.runtime(writer);
-                    }
-                }
-            }
-            this.body.runtime("rt_write_answer");
-        });
-    }
-
-    /// Evaluates the parts of an answer, and lists what is to be written.
-    fn pieces(&mut self, expression: &'a Expr, undefined: Label, pieces: &mut Vec<Piece>) {
-        match expression {
-            Expr::Literal(value) => Piece::json(pieces, value.canonical().as_str()),
-            Expr::List(items) => {
-                Piece::json(pieces, "[");
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        Piece::json(pieces, ",");
-                    }
-                    self.pieces(item, undefined, pieces);
-                }
-                Piece::json(pieces, "]");
-            }
-            Expr::Record(members) => {
-                Piece::json(pieces, "{");
-                for (index, (key, item)) in members.iter().enumerate() {
-                    let key = Value::from(key.as_str());
-                    Piece::json(pieces, &format!("{}{key}:", if index > 0 { "," } else { "" }));
-                    self.pieces(item, undefined, pieces);
-                }
-                Piece::json(pieces, "}");
-            }
-            other => {
-                let writer = if self.is_text(other) { "rt_write_text" } else { "rt_write_value" };
-                let value = self.defined(other, undefined);
-                pieces.push(Piece::Value(value, writer));
-            }
-        }
-    }
-
-    /// Whether every value of an expression is a text.
-    fn is_text(&self, expression: &Expr) -> bool {
-        match expression {
-            Expr::Literal(value) => value.as_text().is_some(),
-            Expr::Call(Op::If, parts) => parts.iter().skip(1).all(|part| self.is_text(part)),
-            Expr::Call(Op::Default, parts) => parts.iter().all(|part| self.is_text(part)),
-            Expr::Call(op, _) => op.info().types.ends_with("-> text"),
-            Expr::Input | Expr::Field(..) => {
-                matches!(self.type_of(expression), Some(Type::Text | Type::Bytes | Type::Enum(_)))
-                    && self.is_present(expression)
-            }
-            _ => false,
-        }
-    }
-
     /// Whether a place in the input is in every input.
     fn is_present(&self, expression: &Expr) -> bool {
         match expression {
@@ -504,31 +419,37 @@ impl<'a> Compiler<'a> {
         self.body.end();
     }
 
+    /// Sets locals to a list's first item, to its end, and to room for as many items.
+    fn bounds(&mut self, list: Local, [first, end, room]: [Local; 3], undefined: Label) {
+        self.body.get(list);
+        self.body.load(KIND);
+        self.body.constant(LIST);
+        self.body.op(Instruction::I32Ne);
+        self.body.branch_if(undefined);
+        self.body.get(list);
+        self.body.load(POINTER);
+        self.body.set(first);
+        self.body.get(list);
+        self.body.load(LENGTH);
+        self.body.constant(NODE);
+        self.body.op(Instruction::I32Mul);
+        self.body.tee(end);
+        self.body.runtime("rt_allocate");
+        self.body.set(room);
+        self.body.get(end);
+        self.body.get(first);
+        self.body.op(Instruction::I32Add);
+        self.body.set(end);
+    }
+
     fn each(&mut self, each: Each, list: &'a Expr, variable: &'a str, body: &'a Expr) {
         let item_type = self.type_of(list).and_then(|ty| within(ty, None));
         self.partial(|this, undefined| {
             let list = this.defined(list, undefined);
             let [item, end, array, place] = [(); 4].map(|()| this.body.scratch());
-            this.body.get(list);
-            this.body.load(KIND);
-            this.body.constant(LIST);
-            this.body.op(Instruction::I32Ne);
-            this.body.branch_if(undefined);
-            this.body.get(list);
-            this.body.load(POINTER);
-            this.body.set(item);
-            this.body.get(list);
-            this.body.load(LENGTH);
-            this.body.constant(NODE);
-            this.body.op(Instruction::I32Mul);
-            this.body.tee(end);
-            this.body.runtime("rt_allocate");
-            this.body.tee(array);
+            this.bounds(list, [item, end, array], undefined);
+            this.body.get(array);
             this.body.set(place);
-            this.body.get(end);
-            this.body.get(item);
-            this.body.op(Instruction::I32Add);
-            this.body.set(end);
 
             let done = this.body.block();
             let next = this.body.repeat();
@@ -575,97 +496,5 @@ impl<'a> Compiler<'a> {
                 this.body.release(local);
             }
         });
-    }
-}
-
-fn literal_text(expression: &Expr) -> &str {
-    match expression {
-        Expr::Literal(Value::Text(text)) => text,
-        _ => "",
-    }
-}
-
-/// The kind that `type_is` names; 0, which nothing is, for a name that is none.
-fn kind_named(name: &Expr) -> u32 {
-    match literal_text(name) {
-        "null" => NULL,
-        "bool" => BOOL,
-        "number" => NUMBER,
-        "text" => TEXT,
-        "list" => LIST,
-        "record" => RECORD,
-        _ => 0,
-    }
-}
-
-fn token(class: &Expr) -> &'static str {
-    match literal_text(class) {
-        "letters" => "rt_token_letters",
-        "upper" => "rt_token_upper",
-        "alnum" => "rt_token_alnum",
-        "id" => "rt_token_id",
-        // The parser knows no other class.
-        _ => "rt_token_digits",
-    }
-}
-
-/// The runtime function of an operator that evaluates all its arguments.
-fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
-    match (op, arguments.len()) {
-        (Op::Lower, _) => "rt_lower",
-        (Op::Upper, _) => "rt_upper",
-        (Op::Title, _) => "rt_title",
-        (Op::Trim, _) => "rt_trim",
-        (Op::Collapse, _) => "rt_collapse",
-        (Op::Replace, _) => "rt_replace",
-        (Op::Strip, _) => "rt_strip",
-        (Op::Split, _) => "rt_split",
-        (Op::Words, _) => "rt_words",
-        (Op::Lines, _) => "rt_lines",
-        (Op::Join | Op::Concat, _) => "rt_join",
-        (Op::Chars, _) => "rt_chars",
-        (Op::Substr, 2) => "rt_substr",
-        (Op::Substr, _) => "rt_substr_to",
-        (Op::Before, _) => "rt_before",
-        (Op::After, _) => "rt_after",
-        (Op::Between, _) => "rt_between",
-        (Op::Starts, _) => "rt_starts",
-        (Op::Ends, _) => "rt_ends",
-        (Op::Contains, _) => "rt_contains",
-        (Op::Digits, _) => "rt_digits",
-        (Op::Letters, _) => "rt_letters",
-        (Op::Number, _) => "rt_number",
-        (Op::Text, _) => "rt_text",
-        (Op::First, _) => "rt_first",
-        (Op::Last, _) => "rt_last",
-        (Op::Nth, _) => "rt_nth",
-        (Op::Take, _) => "rt_take",
-        (Op::Drop, _) => "rt_drop",
-        (Op::Slice, 2) => "rt_slice",
-        (Op::Slice, _) => "rt_slice_to",
-        (Op::Reverse, _) => "rt_reverse",
-        (Op::Sort, _) => "rt_sort",
-        (Op::Dedup, _) => "rt_dedup",
-        (Op::Count, _) => "rt_count",
-        (Op::Sum, _) => "rt_sum",
-        (Op::Min, _) => "rt_min",
-        (Op::Max, _) => "rt_max",
-        (Op::Includes, _) => "rt_includes",
-        (Op::Add, _) => "rt_add",
-        (Op::Sub, _) => "rt_sub",
-        (Op::Mul, _) => "rt_mul",
-        (Op::Neg, _) => "rt_neg",
-        (Op::Abs, _) => "rt_abs",
-        (Op::Lt, _) => "rt_lt",
-        (Op::Le, _) => "rt_le",
-        (Op::Gt, _) => "rt_gt",
-        (Op::Ge, _) => "rt_ge",
-        (Op::Eq, _) if arguments.iter().any(|side| matches!(side, Expr::Literal(Value::Text(_)))) => "rt_eq_text",
-        (Op::Eq, _) => "rt_eq",
-        (Op::Not, _) => "rt_not",
-        // `Compiler::operator` has its own code for these.
-        (Op::Token, _) => "rt_token_digits",
-        (Op::IsNull | Op::TypeIs, _) => "rt_kind_is",
-        (Op::If | Op::Default | Op::And | Op::Or, _) => "rt_truth",
     }
 }
