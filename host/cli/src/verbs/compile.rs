@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use auto_engine::{Job, JobReport, Observation, Progress};
+use auto_engine::{CallTrace, Job, JobReport, Observation, Progress};
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
@@ -83,7 +83,6 @@ impl Opts {
             progress: progress(global),
         };
         let report = toolbox.engine.run_driver(&driver, &toolbox.providers, job)?;
-        trace(global, &toolbox);
         if let Some(eval_run) = &report.eval_run {
             let bytes = eval_run.canonical().into_string();
             let path = self.runs.runs.join(format!("{}.json", Digest::of(bytes.as_bytes())));
@@ -92,7 +91,9 @@ impl Opts {
         if let Some(artifact) = &report.artifact {
             files::write(&self.out, artifact)?;
         }
-        Ok(self.reply(report))
+        let fields = report.report.as_record().cloned().unwrap_or_default();
+        let fields = trace(global, &toolbox, fields);
+        Ok(self.reply(&report, fields))
     }
 
     fn config(&self) -> Result<Value, Failure> {
@@ -104,8 +105,7 @@ impl Opts {
         Ok(config.into())
     }
 
-    fn reply(&self, report: JobReport) -> Reply {
-        let fields = report.report.as_record().cloned().unwrap_or_default();
+    fn reply(&self, report: &JobReport, fields: Record) -> Reply {
         let mut text = rungs(&report.report);
         if self.explain {
             text.push_str(&explanation(&report.report));
@@ -148,25 +148,34 @@ fn progress(global: &Global) -> Progress {
     })
 }
 
-/// What each pass call took, for `--verbose`.
-pub fn trace(global: &Global, toolbox: &Toolbox) {
+/// What each pass call took, for `--verbose`: on stderr, or under `calls` with `--json`.
+pub fn trace(global: &Global, toolbox: &Toolbox, mut fields: Record) -> Record {
     let calls = toolbox.engine.take_trace();
-    if !global.verbose {
-        return;
+    if global.verbose && global.json {
+        fields.set("calls", calls.iter().map(call).collect::<Vec<_>>());
+    } else if global.verbose {
+        calls.iter().for_each(|call| eprintln!("{}", line(call)));
     }
-    for call in calls {
-        let digest = call.digest.to_string();
-        let memo = if call.memo_hit { "memo" } else { "ran" };
-        eprintln!(
-            "{:<10} {} {}#{} fuel {} {} µs {memo}",
-            call.pass,
-            &digest[..12],
-            call.interface,
-            call.function,
-            call.fuel,
-            call.micros
-        );
-    }
+    fields
+}
+
+fn line(call: &CallTrace) -> String {
+    let CallTrace { pass, digest, interface, function, fuel, micros, memo_hit } = call;
+    let digest = &digest.to_string()[..12];
+    let how = if *memo_hit { "memo" } else { "ran" };
+    format!("{pass:<10} {digest} {interface}#{function} fuel {fuel} {micros} µs {how}")
+}
+
+fn call(call: &CallTrace) -> Value {
+    let record = Record::new()
+        .with("pass", call.pass.as_str())
+        .with("digest", call.digest.to_string())
+        .with("interface", call.interface.as_str())
+        .with("function", call.function.as_str())
+        .with("fuel", call.fuel)
+        .with("micros", call.micros)
+        .with("memo_hit", call.memo_hit);
+    record.into()
 }
 
 fn rungs(report: &Value) -> String {

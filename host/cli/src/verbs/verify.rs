@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use auto_json::{Record, Value};
+use auto_json::Value;
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
 use auto_store::Store;
@@ -41,7 +41,6 @@ impl Opts {
         let toolbox = Toolbox::open(global, &[])?;
         let gate = toolbox.gate(None)?;
         let (verdict, eval_run) = toolbox.engine.judge_recordings(&gate, &contract, &observations, &reference)?;
-        trace(global, &toolbox);
 
         let bytes = eval_run.canonical().into_string();
         let id = Digest::of(bytes.as_bytes());
@@ -59,9 +58,8 @@ impl Opts {
             "inconclusive" => Exit::Inconclusive,
             _ => Exit::Refused,
         };
-        let fields = verdict.as_record().cloned().unwrap_or_default();
-        let fields =
-            Record::from_iter(fields).with("eval_run", id.to_string()).with("observations", observations.len());
+        let fields = trace(global, &toolbox, verdict.as_record().cloned().unwrap_or_default());
+        let fields = fields.with("eval_run", id.to_string()).with("observations", observations.len());
         Ok(Reply::done(&status, text, fields).exit(exit))
     }
 }
