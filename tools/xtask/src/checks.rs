@@ -12,7 +12,8 @@ use crate::{codegen, components, frozen, setup};
 pub fn test(workspace: &Workspace) -> Result<()> {
     setup::run_verb(workspace)?;
     components::build_all(workspace)?;
-    step(workspace.cargo(["test", "--release", "--workspace"]))
+    step(workspace.cargo(["test", "--release", "--workspace", "--doc"]))?;
+    step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))
 }
 
 /// Everything that must hold before a change lands.
