@@ -121,3 +121,15 @@ fn two_folders_give_the_same_bytes() {
     });
     assert_eq!(built[0], built[1]);
 }
+
+#[test]
+fn a_full_disk_under_stdout_is_no_success() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let tool = Tool::new();
+    let status = Command::new(&tool.binary)
+        .args(["pass", "list"])
+        .env("AUTO_CACHE", tool.folder.path().join("cache"))
+        .stdout(full)
+        .status();
+    assert_eq!(status.unwrap().code(), Some(1));
+}

@@ -79,7 +79,7 @@ fn compiled(
     report: &mut Report,
 ) -> Result<Option<Draft>, Fault> {
     let known = trainable(contract, observations, report);
-    if known.is_empty() {
+    if !observations.iter().any(settled) {
         report.refused("evidence", "no observation has a single recorded output; record more runs, or check the scope");
         return Ok(None);
     }

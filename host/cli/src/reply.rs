@@ -1,7 +1,8 @@
 //! How a verb ends: an exit code, a stable word for machines, text for people, an object
 //! for `--json`.
 
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use auto_json::{Record, Value};
@@ -54,18 +55,39 @@ impl Reply {
         self
     }
 
-    /// Prints it and gives the process its exit code. A closed pipe is not an error.
+    /// Prints it and gives the process its exit code. Where nobody reads stdout any more
+    /// that is no error; where stdout cannot be written it is one.
     pub fn print(self, json: bool) -> ExitCode {
-        let code = ExitCode::from(self.exit as u8);
-        if json {
+        let printed = if json {
             let fields = self.fields.with("code", self.code).with("exit", u32::from(self.exit as u8));
-            let _ = writeln!(std::io::stdout().lock(), "{}", Value::from(fields));
+            say(&Value::from(fields))
         } else if self.failed {
             let _ = writeln!(std::io::stderr().lock(), "{}", self.text);
+            Ok(())
         } else if !self.text.is_empty() {
-            let _ = writeln!(std::io::stdout().lock(), "{}", self.text);
+            say(&self.text)
+        } else {
+            Ok(())
+        };
+        match printed {
+            Ok(()) => ExitCode::from(self.exit as u8),
+            Err(failure) => {
+                let _ = writeln!(std::io::stderr().lock(), "{failure}");
+                ExitCode::from(failure.exit as u8)
+            }
         }
-        code
+    }
+}
+
+/// Writes a line to stdout and flushes it. A closed pipe counts as written: whoever closed
+/// it has read enough.
+pub fn say(line: &dyn Display) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Refused, "unwritable", format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let inputs = [Some(self.contract.as_path()), Some(&self.store.store), self.module.as_deref()];
+        files::distinct(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
         let contract = Contract::load(&self.contract)?;
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let store = Store::open_read(&self.store.store)?;

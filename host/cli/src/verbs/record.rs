@@ -1,9 +1,10 @@
 //! `record`: runs an instrumented agent and takes in what it traced.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
 use auto_json::Value;
 use auto_store::Store;
@@ -39,6 +40,9 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        if let Some(keep) = &self.keep {
+            files::distinct(keep, &[&self.store.store])?;
+        }
         let toolbox = Toolbox::open(global, &[])?;
         // Refuse an unusable store before the agent costs anything.
         let mut store = Store::create_or_open(&self.store.store)?;
@@ -46,7 +50,7 @@ impl Opts {
             Failure::new(Exit::Refused, "unwritable", format!("cannot make a temporary folder: {error}"))
         })?;
         let trace = folder.path().join("trace.jsonl");
-        let status = self.start(&trace)?;
+        let status = self.start(&trace, global.json)?;
         let taken = self.take(&toolbox, &mut store, &trace);
         let ingested = match taken {
             Ok(ingested) => ingested,
@@ -70,10 +74,14 @@ impl Opts {
         Ok(reply.exit(Exit::Refused))
     }
 
-    fn start(&self, trace: &Path) -> Result<ExitStatus, Failure> {
+    /// Runs the agent. Under `--json` stdout is ours, so what it prints goes to stderr.
+    fn start(&self, trace: &Path, json: bool) -> Result<ExitStatus, Failure> {
         let program = &self.command[0];
         let mut command = Command::new(program);
         command.args(&self.command[1..]).env("AUTO_TRACE_FILE", trace);
+        if let (true, Ok(stderr)) = (json, std::io::stderr().as_fd().try_clone_to_owned()) {
+            command.stdout(Stdio::from(stderr));
+        }
         command
             .status()
             .map_err(|error| Failure::new(Exit::Usage, "no-agent", format!("cannot start {program:?}: {error}")))

@@ -1,6 +1,6 @@
 //! `run`: asks an artifact.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
-use crate::reply::{Exit, Reply};
+use crate::reply::{Exit, Reply, say};
 
 /// Run an artifact on an input, a file of inputs, or a stream of them
 ///
@@ -103,8 +103,8 @@ fn batch(session: &mut Session, inputs: &[u8], strict: bool, json: bool) -> Resu
         let result = answer(session, line, &mut counts);
         if json {
             results.push(result.into());
-        } else if writeln!(std::io::stdout().lock(), "{}", Value::from(result)).is_err() {
-            break;
+        } else {
+            say(&Value::from(result))?;
         }
     }
     let exit = match counts {
@@ -126,7 +126,6 @@ fn stream(session: &mut Session) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock();
-    let mut output = std::io::stdout().lock();
     loop {
         line.clear();
         let read = input.read_until(b'\n', &mut line);
@@ -137,10 +136,7 @@ fn stream(session: &mut Session) -> Result<Reply, Failure> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let result = Value::from(answer(session, &line, &mut counts));
-        if writeln!(output, "{result}").and_then(|()| output.flush()).is_err() {
-            return Ok(Reply::done("stdio", "", Record::new()));
-        }
+        say(&Value::from(answer(session, &line, &mut counts)))?;
     }
 }
 
