@@ -76,11 +76,11 @@ impl Options {
 
 /// Everything that needs no other process, in the same rounds.
 fn in_process(effort: &Effort, program: &Program, inputs: &[String], native: Option<&dyn Native>, report: &mut Record) {
-    let (mut warm, mut trusting, mut batch) = (program.session(), program.session().checked(false), program.session());
+    let (mut warm, mut strict, mut batch) = (program.session(), program.session().checked(true), program.session());
     let mut isolated = program.isolated_session();
     let mut subjects = vec![
         each("warm", inputs, |input| drop(std::hint::black_box(warm.run(input)))),
-        each("warm_unchecked", inputs, |input| drop(std::hint::black_box(trusting.run(input)))),
+        each("warm_checked", inputs, |input| drop(std::hint::black_box(strict.run(input)))),
         each("isolated", inputs, |input| drop(std::hint::black_box(isolated.run(input)))),
         Subject::in_bulk("batch", |calls| {
             let some = inputs.iter().cycle().take(usize::try_from(calls).unwrap_or(usize::MAX));

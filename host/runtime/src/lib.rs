@@ -3,8 +3,8 @@
 //! A `.cbin` is a core WebAssembly module with no imports. [`Program::load`] checks its
 //! digest and manifest and compiles it; [`Program::session`] runs it, keeping an instance
 //! warm where the manifest says that the code was made to be reused. Every call has its
-//! own fuel, memory, input and time limits ([`Limits`]), and nothing that the guest returns
-//! is believed unchecked.
+//! own fuel, memory, input and time limits ([`Limits`]), and no pointer, length or case that
+//! the guest returns is believed unchecked.
 //!
 //! ```no_run
 //! use auto_runtime::{Limits, Outcome, Program, Sandbox};

@@ -86,7 +86,8 @@ impl Program {
     /// A session that keeps its instance between calls where the manifest says that the
     /// code was made for it, and makes one for each call otherwise.
     pub fn session(&self) -> Session {
-        Session { program: self.clone(), warm: self.manifest().reusable, checked: true, live: None, detour: 0 }
+        let ours = self.manifest().reusable;
+        Session { program: self.clone(), warm: ours, checked: !ours, live: None, detour: 0 }
     }
 
     /// A session that makes an instance for each call, whatever the manifest says.
@@ -112,8 +113,10 @@ pub struct Session {
 const DETOUR: u32 = 256;
 
 impl Session {
-    /// Whether answers are checked to be canonical JSON (they are, unless switched off).
-    /// Bounds, discriminants and UTF-8 are checked always.
+    /// Whether answers are checked to be canonical JSON. They are where the manifest does
+    /// not say that our emit made the code, whose writer gives nothing else; a file that
+    /// says so falsely could answer anything anyway. Bounds, discriminants and UTF-8 are
+    /// checked always.
     pub fn checked(mut self, checked: bool) -> Session {
         self.checked = checked;
         self

@@ -157,11 +157,13 @@ fn what_breaks_the_abi_is_refused() {
 
 #[test]
 fn answers_must_be_canonical_unless_told_otherwise() {
-    let mut session = program(ECHO, true).session();
+    let mut session = program(ECHO, false).session();
     for text in ["[1, 2]", "{\"b\":1,\"a\":2}", "\"\\u0041\"", "1e2", " 1"] {
         assert_eq!(session.run(text).unwrap_err().class, Class::BadOutput, "{text}");
     }
-    let mut trusting = program(ECHO, true).session().checked(false);
+    let mut strict = program(ECHO, true).session().checked(true);
+    assert_eq!(strict.run("[1, 2]").unwrap_err().class, Class::BadOutput);
+    let mut trusting = program(ECHO, true).session();
     assert_eq!(trusting.run("[1, 2]"), Ok(Outcome::Answer("[1, 2]".into())));
 }
 

@@ -48,7 +48,7 @@ proptest! {
         thread_local!(static PROGRAM: auto_runtime::Program = program(FRAGILE, true));
         let inputs = ["1", "[1]", "{}", "not json", "[1, 2]"];
         let program = PROGRAM.with(Clone::clone);
-        let mut session = program.session();
+        let mut session = program.session().checked(true);
         for call in calls {
             let alone = program.isolated_session().run(inputs[call]);
             prop_assert_eq!(session.run(inputs[call]), alone);

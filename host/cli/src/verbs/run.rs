@@ -54,7 +54,7 @@ impl Opts {
         if !program.manifest().guarded {
             eprintln!("note: this artifact has no guard, as its contract asks; it answers whatever has the right type");
         }
-        let mut session = program.session();
+        let mut session = program.session().checked(true);
         if self.source.stdio {
             stream(&mut session)
         } else if let Some(file) = &self.source.batch {
