@@ -1,6 +1,7 @@
 //! `record`: runs an instrumented agent and takes in what it traced.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,10 @@ impl Opts {
     }
 
     fn take(&self, toolbox: &Toolbox, store: &mut Store, trace: &Path) -> Result<auto_store::Ingested, Failure> {
-        let bytes = fs::read(trace).unwrap_or_default();
+        let bytes = match fs::read(trace) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(files::unreadable(trace, &error)),
+            read => read.unwrap_or_default(),
+        };
         if bytes.is_empty() {
             return Err(Failure::new(Exit::Refused, "no-trace", "the agent wrote no trace")
                 .help("record an agent that uses the SDK, or read its own trace format with `auto-host import`"));
