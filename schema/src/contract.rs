@@ -169,7 +169,7 @@ impl Contract {
     /// Codes: `missing-key`, `unknown-key`, `wrong-type`, `bad-value`, `bad-version`,
     /// `bad-type`, `bad-regex`, `type-mismatch`, `duplicate-name`, `contradiction`.
     pub fn from_value(value: &Value) -> Result<Contract, ContractError> {
-        read::contract(value)
+        read::contract(value, &read::CANONICAL)
     }
 
     /// The canonical form: what is not declared, or declared to be the default, is absent.

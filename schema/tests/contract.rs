@@ -312,6 +312,22 @@ differential_min_agreement_milli = 950
                 "tsk = \"triage\"",
                 "triage.toml:3:1 tsk: the key `tsk` is not known here; did you mean `task`?",
             ),
+            (
+                "task = ",
+                "cheerfulness = 1\ntask = ",
+                "triage.toml:3:1 cheerfulness: the key `cheerfulness` is not known here; known are `acceptance`, \
+                 `budgets`, `contract_version`, `eval_sets`, `example`, `guard`, `interface`, `property`, `scope`, `task`",
+            ),
+            (
+                "task = ",
+                "eval_set = []\ntask = ",
+                "triage.toml:3:1 eval_set: the key `eval_set` is not known here; did you mean `eval_sets`?",
+            ),
+            (
+                "text = \"money back\"",
+                "text = [{ \"a.b\" = [1, nan] }]",
+                "triage.toml:18:33 example[0].input.text[0].\"a.b\"[1]: numbers are finite",
+            ),
             ("kind = \"one_of\"", "knd = \"one_of\"", "triage.toml:22:1 property[0].knd: "),
             ("output = \"text\"", "output = \"txt\"", "triage.toml:13:10 interface.output: "),
             (

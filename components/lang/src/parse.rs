@@ -169,25 +169,24 @@ impl<'a> Parser<'a> {
 
     fn record(&mut self) -> Result<Expr, ParseError> {
         self.expect(b'{')?;
-        let mut members: Vec<(String, Expr)> = Vec::new();
-        if self.accept(b'}') {
-            return Ok(Expr::Record(members));
-        }
-        loop {
+        // With the place of each key.
+        let mut members: Vec<(String, usize, Expr)> = Vec::new();
+        while !(members.is_empty() && self.accept(b'}')) {
             self.space();
             let start = self.at;
             let key = self.string()?;
             self.expect(b':')?;
-            let item = self.expression()?;
-            match members.binary_search_by(|(own, _)| compare_keys(own.as_bytes(), key.as_bytes())) {
-                Ok(_) => return self.fail_at(start, format!("the key {} occurs twice", Value::Text(key))),
-                Err(position) => members.insert(position, (key, item)),
-            }
+            members.push((key, start, self.expression()?));
             if self.accept(b'}') {
-                return Ok(Expr::Record(members));
+                break;
             }
             self.expect(b',')?;
         }
+        members.sort_by(|(a, ..), (b, ..)| compare_keys(a.as_bytes(), b.as_bytes()));
+        if let Some([_, (key, start, _)]) = members.array_windows().find(|[(a, ..), (b, ..)]| a == b) {
+            return self.fail_at(*start, format!("the key {} occurs twice", Value::from(key.as_str())));
+        }
+        Ok(Expr::Record(members.into_iter().map(|(key, _, item)| (key, item)).collect()))
     }
 
     fn name(&mut self) -> Result<&'a str, ParseError> {

@@ -93,9 +93,17 @@ impl IntoIterator for Record {
 
 impl FromIterator<(String, Value)> for Record {
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(members: I) -> Record {
-        let mut record = Record::new();
-        members.into_iter().for_each(|(key, value)| record.set(key, value));
-        record
+        let mut members: Vec<(String, Value)> = members.into_iter().collect();
+        // Stable, so that of members with the same key the last one comes last, and stays.
+        members.sort_by(|(a, _), (b, _)| compare_keys(a.as_bytes(), b.as_bytes()));
+        members.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                core::mem::swap(&mut later.1, &mut earlier.1);
+            }
+            same
+        });
+        Record(members)
     }
 }
 

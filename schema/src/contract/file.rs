@@ -1,15 +1,13 @@
 //! Contract files: TOML text to a checked contract. Finds the line and column of whatever
 //! is refused and inlines the eval sets; what a contract may say is decided in `read`.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 
 use auto_json::{Number, Record, Value};
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
-use super::read::{child, item, refuse, unknown_key, wrong_type};
+use super::read::{self, child, item, refuse, unknown_key, wrong_type};
 use super::{Contract, ContractError};
 
 type Result<T> = core::result::Result<T, ContractError>;
@@ -30,84 +28,112 @@ impl Contract {
     /// [`Contract::load`] of a text: `file` is what errors call it, `read` gives an eval
     /// set by the path written in the contract.
     pub fn from_toml(text: &str, file: &str, read: impl Fn(&str) -> io::Result<String>) -> Result<Contract> {
-        let places = Places { text, file, keys: BTreeMap::new(), values: BTreeMap::new() };
-        let root = DeTable::parse(text).map_err(|error| {
+        let table = DeTable::parse(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            refuse("bad-toml", places.at(offset, ""), error.message().to_owned())
+            refuse("bad-toml", place(text, file, offset, ""), error.message().to_owned())
         })?;
-        let mut reader = places;
-        let mut root = reader.table(root.get_ref(), "").map_err(|error| reader.locate(error))?;
+        let places = Places { text, file, root: table.get_ref() };
+        let mut root = self::table(places.root).map_err(|error| places.locate(error))?;
         if root.get("eval_cases").is_some() {
             let error = unknown_key("eval_cases".to_owned(), "eval_cases", &["eval_sets"]);
-            return Err(reader.locate(error));
+            return Err(places.locate(error));
         }
         let mut lines = Vec::new();
         if let Some(sets) = root.remove("eval_sets") {
-            let cases = eval_sets(&sets, &mut lines, &reader, read)?;
+            let cases = eval_sets(&sets, &mut lines, &places, read)?;
             root.set("eval_cases", cases);
         }
         let root = Value::Record(root);
         // TOML may nest deeper than a value may; the canonical text must read back.
         Value::parse(root.canonical().as_str())
             .map_err(|error| refuse("bad-value", file.to_owned(), error.kind.message()))?;
-        Contract::from_value(&root).map_err(|error| reader.locate_case(error, &lines))
+        read::contract(&root, &read::FILE).map_err(|error| places.locate_case(error, &lines))
     }
 }
 
-/// Where each key and value of the file is.
+/// The values of a table. What is refused is named by its key path.
+fn table(table: &DeTable<'_>) -> Result<Record> {
+    let mut members = Vec::with_capacity(table.len());
+    for (key, value) in table {
+        let key = key.get_ref();
+        let value = self::value(value.get_ref()).map_err(|error| under(&child("", key), error))?;
+        members.push((key.as_ref().to_owned(), value));
+    }
+    Ok(members.into_iter().collect())
+}
+
+fn value(value: &DeValue<'_>) -> Result<Value> {
+    let here = String::new;
+    match value {
+        DeValue::String(text) => Ok(Value::Text(text.as_ref().to_owned())),
+        DeValue::Boolean(value) => Ok(Value::Bool(*value)),
+        DeValue::Integer(integer) => {
+            let value = i128::from_str_radix(integer.as_str(), integer.radix()).ok().and_then(Number::integer);
+            value.map(Value::Number).ok_or_else(|| refuse("bad-value", here(), "the integer has more than 38 digits"))
+        }
+        DeValue::Float(float) => decimal(float.as_str()),
+        DeValue::Datetime(_) => {
+            Err(refuse("datetime", here(), "a date is not a JSON value; write it in quotes, as text"))
+        }
+        DeValue::Array(items) => {
+            let items = items.iter().enumerate();
+            let items = items
+                .map(|(index, value)| self::value(value.get_ref()).map_err(|error| under(&item("", index), error)));
+            items.collect::<Result<Vec<_>>>().map(Value::List)
+        }
+        DeValue::Table(table) => self::table(table).map(Value::Record),
+    }
+}
+
+/// Puts the part of a key path in front that the caller knows.
+fn under(part: &str, error: ContractError) -> ContractError {
+    let dot = if error.at.is_empty() || error.at.starts_with('[') { "" } else { "." };
+    ContractError { at: format!("{part}{dot}{}", error.at), ..error }
+}
+
+/// Finds the places of keys and values in the file. It walks the file's tables when it is
+/// asked, once for an error, so that nothing is kept for each key.
 struct Places<'a> {
     text: &'a str,
     file: &'a str,
-    keys: BTreeMap<String, usize>,
-    values: BTreeMap<String, usize>,
+    root: &'a DeTable<'a>,
 }
 
 impl Places<'_> {
-    fn table(&mut self, table: &DeTable<'_>, at: &str) -> Result<Record> {
-        let mut record = Record::new();
-        for (key, value) in table {
-            let path = child(at, key.get_ref());
-            self.keys.insert(path.clone(), key.span().start);
-            let value = self.value(value.get_ref(), value.span(), path)?;
-            record.set(key.get_ref().as_ref(), value);
-        }
-        Ok(record)
-    }
-
-    fn value(&mut self, value: &DeValue<'_>, span: Range<usize>, at: String) -> Result<Value> {
-        self.values.insert(at.clone(), span.start);
-        match value {
-            DeValue::String(text) => Ok(Value::Text(text.as_ref().to_owned())),
-            DeValue::Boolean(value) => Ok(Value::Bool(*value)),
-            DeValue::Integer(integer) => {
-                let value = i128::from_str_radix(integer.as_str(), integer.radix()).ok().and_then(Number::integer);
-                value.map(Value::Number).ok_or_else(|| refuse("bad-value", at, "the integer has more than 38 digits"))
-            }
-            DeValue::Float(float) => decimal(float.as_str(), at),
-            DeValue::Datetime(_) => {
-                Err(refuse("datetime", at, "a date is not a JSON value; write it in quotes, as text"))
-            }
-            DeValue::Array(items) => {
-                let items = items.iter().enumerate();
-                let items = items.map(|(index, value)| self.value(value.get_ref(), value.span(), item(&at, index)));
-                items.collect::<Result<Vec<_>>>().map(Value::List)
-            }
-            DeValue::Table(table) => self.table(table, &at).map(Value::Record),
-        }
-    }
-
     /// Puts the place in front of a key path, or of the nearest part of it that is written.
     fn locate(&self, error: ContractError) -> ContractError {
-        let known = if error.code == "unknown-key" { &self.keys } else { &self.values };
-        let mut path = error.at.as_str();
-        let offset = loop {
-            match known.get(path) {
-                Some(offset) => break *offset,
-                None if path.is_empty() => break 0,
-                None => path = &path[..path.rfind(['.', '[']).unwrap_or(0)],
-            }
-        };
-        ContractError { at: self.at(offset, &error.at), ..error }
+        let spans = self.walk(&error.at);
+        let offset = spans.map_or(0, |(key, value)| if error.code == "unknown-key" { key } else { value });
+        ContractError { at: place(self.text, self.file, offset, &error.at), ..error }
+    }
+
+    /// Where the key and the value start of the last part of a key path that is written.
+    fn walk(&self, path: &str) -> Option<(usize, usize)> {
+        let (mut found, mut rest) = (None, path);
+        let mut members = Members::Table(self.root);
+        loop {
+            let next = match members {
+                Members::Table(table) => table.iter().find_map(|(key, value)| {
+                    let after = rest.strip_prefix(child("", key.get_ref()).as_str())?;
+                    let whole = after.is_empty() || after.starts_with(['.', '[']);
+                    whole.then_some((key.span().start, value, after))
+                }),
+                Members::Array(items) => {
+                    rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).and_then(|(index, after)| {
+                        let value = items.get(index.parse::<usize>().ok()?)?;
+                        Some((value.span().start, value, after))
+                    })
+                }
+            };
+            let Some((key, value, after)) = next else { return found };
+            found = Some((key, value.span().start));
+            rest = after.strip_prefix('.').unwrap_or(after);
+            members = match value.get_ref() {
+                DeValue::Table(table) => Members::Table(table),
+                DeValue::Array(items) => Members::Array(items),
+                _ => return found,
+            };
+        }
     }
 
     /// As [`Places::locate`]; an eval case is not in this file but on a line of its own.
@@ -121,27 +147,35 @@ impl Places<'_> {
             None => self.locate(error),
         }
     }
+}
 
-    fn at(&self, offset: usize, path: &str) -> String {
-        let before = self.text.get(..offset).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        let place = format!("{}:{line}:{column}", self.file);
-        if path.is_empty() { place } else { format!("{place} {path}") }
-    }
+/// What a key path may go on into.
+enum Members<'a> {
+    Table(&'a DeTable<'a>),
+    Array(&'a DeArray<'a>),
+}
+
+/// `file:line:column`, and the key path where there is one.
+fn place(text: &str, file: &str, offset: usize, path: &str) -> String {
+    let before = text.get(..offset).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let place = format!("{file}:{line}:{column}");
+    if path.is_empty() { place } else { format!("{place} {path}") }
 }
 
 /// A TOML float, exactly. Its grammar is JSON's but for a sign and the non-finite ones.
-fn decimal(text: &str, at: String) -> Result<Value> {
+fn decimal(text: &str) -> Result<Value> {
+    let here = String::new;
     let text = text.strip_prefix('+').unwrap_or(text);
     if text.ends_with("inf") || text.ends_with("nan") {
-        return Err(refuse("non-finite", at, "numbers are finite; leave the key out where there is no bound"));
+        return Err(refuse("non-finite", here(), "numbers are finite; leave the key out where there is no bound"));
     }
     let lexeme: String = text.chars().filter(|digit| *digit != '_').collect();
     match Value::parse(&lexeme) {
         Ok(value @ Value::Number(_)) => Ok(value),
-        Ok(_) => Err(refuse("bad-value", at, "not a number")),
-        Err(error) => Err(refuse("bad-value", at, error.kind.message())),
+        Ok(_) => Err(refuse("bad-value", here(), "not a number")),
+        Err(error) => Err(refuse("bad-value", here(), error.kind.message())),
     }
 }
 

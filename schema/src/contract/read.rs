@@ -2,7 +2,7 @@
 //! canonical form alike. Every refusal names the key path it is about.
 
 use core::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Number, Record, Value};
 
@@ -14,7 +14,8 @@ use crate::types::Type;
 
 type Result<T> = core::result::Result<T, ContractError>;
 
-const TOP: [&str; 10] = [
+/// The keys at the top of the canonical form.
+pub(super) const CANONICAL: [&str; 10] = [
     "acceptance",
     "budgets",
     "contract_version",
@@ -27,13 +28,33 @@ const TOP: [&str; 10] = [
     "task",
 ];
 
-pub(super) fn contract(value: &Value) -> Result<Contract> {
+/// The keys at the top of a contract file, for messages: `eval_sets` stands for what the
+/// canonical form has inlined.
+#[cfg(feature = "toml")]
+pub(super) const FILE: [&str; 10] = [
+    "acceptance",
+    "budgets",
+    "contract_version",
+    "eval_sets",
+    "example",
+    "guard",
+    "interface",
+    "property",
+    "scope",
+    "task",
+];
+
+/// Checks the canonical form. `known` are the keys that whoever wrote it may use at the
+/// top, for the message about another one.
+pub(super) fn contract(value: &Value, known: &[&str]) -> Result<Contract> {
     let root = Table::open(value, String::new())?;
     if root.members.get("eval_sets").is_some() {
         let message = "`eval_sets` names files; they are inlined as `eval_cases` when the contract file is loaded";
         return Err(refuse("bad-value", "eval_sets".to_owned(), message));
     }
-    root.only(&TOP)?;
+    if let Some((key, _)) = root.members.iter().find(|(key, _)| !CANONICAL.contains(key)) {
+        return Err(unknown_key(child("", key), key, known));
+    }
     version(&root)?;
     let (input, output) = interface(&root)?;
     let contract = Contract {
@@ -230,6 +251,8 @@ fn acceptance(table: &Table) -> Result<Acceptance> {
 /// and no input is given two outputs.
 fn conform(contract: &Contract) -> Result<()> {
     let mut names = BTreeSet::new();
+    // The first exact example of an input.
+    let mut exact: BTreeMap<&Value, &Example> = BTreeMap::new();
     for (index, example) in contract.examples.iter().enumerate() {
         let at = item("example", index);
         if !names.insert(&example.name) {
@@ -238,13 +261,12 @@ fn conform(contract: &Contract) -> Result<()> {
         }
         accepts(&contract.input, &example.input, child(&at, "input"))?;
         accepts(&contract.output, &example.output, child(&at, "output"))?;
-        let exact = |other: &&Example| {
-            other.input == example.input && other.compare == Match::Exact && example.compare == Match::Exact
-        };
-        let earlier = contract.examples.iter().take(index).find(exact);
-        if let Some(other) = earlier.filter(|other| other.output != example.output) {
-            let message = format!("example `{}` gives the same input another output; drop one of them", other.name);
-            return Err(refuse("contradiction", child(&at, "output"), message));
+        if example.compare == Match::Exact {
+            let first = exact.entry(&example.input).or_insert(example);
+            if first.output != example.output {
+                let message = format!("example `{}` gives the same input another output; drop one of them", first.name);
+                return Err(refuse("contradiction", child(&at, "output"), message));
+            }
         }
     }
     for (index, case) in contract.cases.iter().enumerate() {
