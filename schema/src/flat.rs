@@ -6,10 +6,17 @@ use flatbuffers::{
 
 use crate::violation::{Violation, Violations};
 
+/// How deep tables may nest: a check in a guard in a graph that is as deep in loops as one
+/// may be, and some levels more, so that a graph one level too deep is told what is wrong.
+const MAX_DEPTH: usize = 32;
+
+/// The most bytes of texts that are in several places, counted once a place.
+const SHARED_TEXTS: usize = 4 << 20;
+
 /// Verifies bytes and gives the root table.
 ///
-/// The writer never shares a table or a text between two places, so what verification
-/// walks cannot be much more than the bytes there are: the bound on the apparent size
+/// The writer never shares a table, and a text only with places that hold the same one, as
+/// the types along a chain do. The bound on the apparent size leaves room for those, and
 /// keeps a small hostile file from unfolding into a large value.
 pub(crate) fn root<'b, T>(bytes: &'b [u8], identifier: &str, what: &str) -> Result<T::Inner, Vec<Violation>>
 where
@@ -20,9 +27,9 @@ where
         return Err(Violations::one("wrong-kind", message));
     }
     let options = VerifierOptions {
-        max_depth: 16,
+        max_depth: MAX_DEPTH,
         max_tables: bytes.len() / 4 + 1,
-        max_apparent_size: bytes.len().saturating_mul(8).saturating_add(256),
+        max_apparent_size: bytes.len().saturating_mul(8).saturating_add(SHARED_TEXTS),
         ignore_missing_null_terminator: false,
     };
     flatbuffers::root_with_opts::<T>(&options, bytes)

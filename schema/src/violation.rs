@@ -45,6 +45,14 @@ impl Violations {
         }
     }
 
+    /// Adds what is wrong in a part that has places of its own.
+    pub(crate) fn inside(&mut self, at: impl fmt::Display, part: Violations) {
+        for Violation { code, at: within, message } in part.list {
+            self.add(code, if within.is_empty() { at.to_string() } else { format!("{at}, {within}") }, message);
+        }
+        self.more += part.more;
+    }
+
     pub(crate) fn into_result(mut self) -> Result<(), Vec<Violation>> {
         if self.more > 0 {
             let message = format!("and {} more", self.more);

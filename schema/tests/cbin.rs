@@ -237,7 +237,7 @@ fn a_right_digest_is_not_enough() {
     let unguarded = Manifest { guarded: false, ..manifest.clone() }.to_bytes().unwrap();
     assert_eq!(refusal(&assembled(&[("auto:graph", &graph_bytes), (MANIFEST_SECTION, &unguarded)])), "manifest");
     let mut asking = graph.clone();
-    asking.nodes[2].body = Body::Effect { capability: "net".to_owned() };
+    asking.nodes[2].body = Body::Effect { capability: "net".to_owned(), catches: false };
     asking.nodes[2].effects.capabilities.push(Capability::Net);
     let asking = asking.to_bytes().unwrap();
     assert_eq!(refusal(&assembled(&[("auto:graph", &asking), (MANIFEST_SECTION, &good)])), "manifest");

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use auto_schema::digest::Digest;
 use auto_schema::ir::{
-    Body, Capability, Check, Edge, Effects, End, Graph, Guard, MemoryEffect, Port, Region, Uncertainty, Violation,
+    Body, Capability, Check, Edge, Effects, End, Graph, Guard, MAX_NESTING, MemoryEffect, Port, Region, Uncertainty,
+    Violation,
 };
 use auto_schema::types::Type;
 use common::{connect, edge, node, small_graph};
@@ -116,7 +117,7 @@ const BREAKS: &[Break] = &[
         let id = free(graph);
         graph.nodes.push(node(
             id,
-            Body::Effect { capability: "teleport".into() },
+            Body::Effect { capability: "teleport".into(), catches: false },
             &[(0, Type::Json)],
             Some(Type::Json),
         ));
@@ -130,6 +131,11 @@ const BREAKS: &[Break] = &[
         })
     }),
     ("region", |graph| graph.regions.push(Region { name: String::new(), nodes: vec![] })),
+    ("rounds", |graph| {
+        let id = free(graph);
+        let body = Body::Retry { graph: Box::new(small_graph()), until: "true".into(), most: 0 };
+        graph.nodes.push(node(id, body, &[(0, Type::Json)], Some(Type::Json)));
+    }),
 ];
 
 /// An id that no node has.
@@ -211,7 +217,7 @@ fn rules_of_models_effects_and_branches() {
     };
     assert_eq!(after(as_model), ["uncertainty node 2"]);
     let ask = |graph: &mut Graph, capability: &str, declared: &[Capability]| {
-        graph.nodes[2].body = Body::Effect { capability: capability.to_owned() };
+        graph.nodes[2].body = Body::Effect { capability: capability.to_owned(), catches: false };
         graph.nodes[2].effects = Effects { capabilities: declared.to_vec(), memory: vec![MemoryEffect::Read] };
     };
     let tool = || Capability::Tool("calc".to_owned());
@@ -232,6 +238,121 @@ fn rules_of_models_effects_and_branches() {
         }
     };
     assert_eq!(after(as_branch(Type::Text)), ["port-type node 2, input 2", "type-mismatch edge 1.0 -> 2.1"]);
+}
+
+/// The small graph as the graph of a loop, in a graph of its own.
+fn looped(body: impl FnOnce(Box<Graph>) -> Body, input: &str, output: &str) -> Graph {
+    let (input, output): (Type, Type) = (input.parse().unwrap(), output.parse().unwrap());
+    let sources = [(0, input.clone())];
+    Graph {
+        name: "looped".to_owned(),
+        nodes: vec![
+            node(0, Body::Input, &[], Some(input)),
+            node(1, body(Box::new(small_graph())), &sources, Some(output.clone())),
+            node(2, Body::Output, &[(1, output)], None),
+        ],
+        edges: vec![edge(0, 1, 0), edge(1, 2, 0)],
+        regions: vec![],
+    }
+}
+
+#[test]
+fn rules_of_loops() {
+    const ITEM: &str = "record{doc: text, tags?: list<text>}";
+    let wrong = |graph: &Graph| -> Vec<String> {
+        let wrong = graph.validate().err().unwrap_or_default();
+        wrong.iter().map(|wrong| format!("{} {}", wrong.code, wrong.at)).collect()
+    };
+    let each = |most| move |graph| Body::Each { graph, most };
+    let retry = |most| move |graph| Body::Retry { graph, until: "true".to_owned(), most };
+    let list = format!("list<{ITEM}>");
+    assert_eq!(wrong(&looped(each(1), &list, "list<text>")), [""; 0]);
+    assert_eq!(wrong(&looped(each(10_000), &list, "list<text>")), [""; 0]);
+    assert_eq!(wrong(&looped(each(0), &list, "list<text>")), ["rounds node 1"]);
+    assert_eq!(wrong(&looped(each(10_001), &list, "list<text>")), ["rounds node 1"]);
+    assert_eq!(wrong(&looped(each(9), &list, "text")), ["port-type node 1, output 0"]);
+    assert_eq!(wrong(&looped(each(9), "list<text>", "list<text>")), ["port-type node 1"]);
+    assert_eq!(wrong(&looped(each(9), "json", "list<text>")), ["port-type node 1"]);
+    assert_eq!(wrong(&looped(each(9), ITEM, "list<text>")), ["port-type node 1, input 0"]);
+    assert_eq!(wrong(&looped(retry(9), ITEM, "text")), [""; 0]);
+    assert_eq!(wrong(&looped(retry(9), ITEM, "json")), ["port-type node 1, output 0"]);
+    let empty = |graph| Body::Retry { graph, until: " ".to_owned(), most: 9 };
+    assert_eq!(wrong(&looped(empty, ITEM, "text")), ["body node 1"]);
+    // What is wrong inside is reported with its place.
+    let broken = |mut graph: Box<Graph>| {
+        graph.nodes[2].body = Body::Expression { source: String::new() };
+        Body::Each { graph, most: 9 }
+    };
+    assert_eq!(wrong(&looped(broken, &list, "list<text>")), ["body node 1, node 2"]);
+    // Several ports: the record of them, with the item in the place of the list.
+    let mut outer = looped(each(9), "list<int>", "list<json>");
+    outer.nodes[1].inputs.push(Port::new("by", "list<int>".parse().unwrap()));
+    outer.edges.insert(1, edge(0, 1, 1));
+    let Body::Each { graph, .. } = &mut outer.nodes[1].body else { panic!() };
+    let both: Type = "record{by: list<int>, in0: int}".parse().unwrap();
+    **graph = Graph {
+        nodes: vec![
+            node(0, Body::Input, &[], Some(both.clone())),
+            node(1, Body::Expression { source: "$.by".to_owned() }, &[(0, both)], Some(Type::Json)),
+            node(2, Body::Output, &[(1, Type::Json)], None),
+        ],
+        edges: vec![edge(0, 1, 0), edge(1, 2, 0)],
+        ..Graph::default()
+    };
+    assert_eq!(wrong(&outer), [""; 0]);
+    assert_eq!(Graph::from_bytes(&outer.to_bytes().unwrap()).unwrap(), outer);
+}
+
+/// A loop in a loop, so deep.
+fn nested(depth: usize) -> Graph {
+    let json = "json".parse::<Type>().unwrap();
+    let body = match depth {
+        0 => Body::Effect { capability: "tool:t".to_owned(), catches: true },
+        depth => Body::Retry { graph: Box::new(nested(depth - 1)), until: "true".to_owned(), most: 2 },
+    };
+    let mut middle = node(1, body, &[(0, json.clone())], Some(json.clone()));
+    if depth == 0 {
+        middle.effects.capabilities = vec![Capability::Net, Capability::Tool("t".to_owned())];
+    }
+    Graph {
+        name: String::new(),
+        nodes: vec![node(0, Body::Input, &[], Some(json.clone())), middle, node(2, Body::Output, &[(1, json)], None)],
+        edges: vec![edge(0, 1, 0), edge(1, 2, 0)],
+        regions: vec![],
+    }
+}
+
+#[test]
+fn loops_nest_so_deep_and_no_deeper() {
+    let deepest = nested(MAX_NESTING);
+    assert_eq!(Graph::from_bytes(&deepest.to_bytes().unwrap()).unwrap(), deepest);
+    let wrong = nested(MAX_NESTING + 1).to_bytes().unwrap_err();
+    assert_eq!((wrong[0].code, wrong[0].at.as_str()), ("nesting", "node 1, node 1, node 1, node 1, node 1"));
+}
+
+#[test]
+fn capabilities_are_what_can_be_asked_for() {
+    // What an effect node declares beside what it asks for is not asked for.
+    assert_eq!(nested(0).capabilities(), [Capability::Tool("t".to_owned())]);
+    assert_eq!(nested(3).capabilities(), [Capability::Tool("t".to_owned())]);
+}
+
+/// Texts are written once and named where they occur again; that must not make the bytes
+/// look like more than they are.
+#[test]
+fn a_long_type_in_many_places_reads_back() {
+    let fields: Vec<String> = (0..200).map(|field| format!("a_field_{field}: text")).collect();
+    let ty: Type = format!("record{{{}}}", fields.join(", ")).parse().unwrap();
+    let count = 100;
+    let mut graph = Graph { nodes: vec![node(0, Body::Input, &[], Some(ty.clone()))], ..Graph::default() };
+    for id in 1..=count {
+        let sources = [(id - 1, ty.clone())];
+        graph.nodes.push(node(id, Body::Expression { source: "$".to_owned() }, &sources, Some(ty.clone())));
+        connect(&mut graph, &sources, id);
+    }
+    graph.nodes.push(node(count + 1, Body::Output, &[(count, ty)], None));
+    graph.edges.push(edge(count, count + 1, 0));
+    assert_eq!(Graph::from_bytes(&graph.to_bytes().unwrap()).unwrap(), graph);
 }
 
 #[test]
@@ -347,12 +468,15 @@ fn guarded_means_that_nothing_gets_past() {
 #[test]
 fn capabilities_read_back() {
     let all = [Capability::Net, Capability::Fs, Capability::Exec, Capability::Secrets, Capability::Payments];
-    for capability in
-        all.into_iter().chain([Capability::Tool("net".to_owned()), Capability::Tool("tool:x y".to_owned())])
-    {
+    for capability in all.into_iter().chain([
+        Capability::Tool("net".to_owned()),
+        Capability::Tool("tool:x y".to_owned()),
+        Capability::Tool("model:x".to_owned()),
+        Capability::Model("gpt-4o".to_owned()),
+    ]) {
         assert_eq!(Capability::parse(&capability.to_string()), Some(capability));
     }
-    for text in ["", "Net", "tool:", "tool", "calc"] {
+    for text in ["", "Net", "tool:", "tool", "calc", "model:", "model"] {
         assert_eq!(Capability::parse(text), None, "{text}");
     }
 }

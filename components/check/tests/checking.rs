@@ -127,6 +127,6 @@ fn what_cannot_be_run_says_which_node() {
     assert_eq!((error.code, error.at.as_str()), ("bad-expression", "node 1 (rule)"));
     assert!(error.message.contains("no operator"));
     let mut other = graph("text", "$", "text", None);
-    other.nodes[1].body = Body::Effect { capability: "net".to_owned() };
+    other.nodes[1].body = Body::Effect { capability: "net".to_owned(), catches: false };
     assert_eq!(Program::new(other).err().unwrap().code, "unsupported-node");
 }

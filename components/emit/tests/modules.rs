@@ -301,7 +301,7 @@ fn what_cannot_be_compiled_is_named() {
         edges: vec![edge(0, 7, 0), edge(7, 9, 0)],
         regions: Vec::new(),
     };
-    let mut effect = graph(Body::Effect { capability: "net".to_owned() });
+    let mut effect = graph(Body::Effect { capability: "net".to_owned(), catches: false });
     effect.nodes[1].effects.capabilities.push(auto_schema::ir::Capability::Net);
     let mut module = graph(Body::Module { digest: auto_schema::digest::Digest::of(b"x") });
     module.nodes[1].uncertainty = auto_schema::ir::Uncertainty::Probabilistic;

@@ -291,10 +291,10 @@ pub struct CheckBodyUnionTableOffset {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_NODE_BODY: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_NODE_BODY: u8 = 8;
+pub const ENUM_MAX_NODE_BODY: u8 = 10;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_NODE_BODY: [NodeBody; 9] = [
+pub const ENUM_VALUES_NODE_BODY: [NodeBody; 11] = [
   NodeBody::NONE,
   NodeBody::InputBody,
   NodeBody::ExpressionBody,
@@ -304,6 +304,8 @@ pub const ENUM_VALUES_NODE_BODY: [NodeBody; 9] = [
   NodeBody::BranchBody,
   NodeBody::ModuleBody,
   NodeBody::OutputBody,
+  NodeBody::EachBody,
+  NodeBody::RetryBody,
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -320,9 +322,11 @@ impl NodeBody {
   pub const BranchBody: Self = Self(6);
   pub const ModuleBody: Self = Self(7);
   pub const OutputBody: Self = Self(8);
+  pub const EachBody: Self = Self(9);
+  pub const RetryBody: Self = Self(10);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 8;
+  pub const ENUM_MAX: u8 = 10;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::InputBody,
@@ -333,6 +337,8 @@ impl NodeBody {
     Self::BranchBody,
     Self::ModuleBody,
     Self::OutputBody,
+    Self::EachBody,
+    Self::RetryBody,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -346,6 +352,8 @@ impl NodeBody {
       Self::BranchBody => Some("BranchBody"),
       Self::ModuleBody => Some("ModuleBody"),
       Self::OutputBody => Some("OutputBody"),
+      Self::EachBody => Some("EachBody"),
+      Self::RetryBody => Some("RetryBody"),
       _ => None,
     }
   }
@@ -2242,6 +2250,7 @@ impl<'a> ::flatbuffers::Follow<'a> for EffectBody<'a> {
 
 impl<'a> EffectBody<'a> {
   pub const VT_CAPABILITY: ::flatbuffers::VOffsetT = 4;
+  pub const VT_CATCHES: ::flatbuffers::VOffsetT = 6;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -2254,6 +2263,7 @@ impl<'a> EffectBody<'a> {
   ) -> ::flatbuffers::WIPOffset<EffectBody<'bldr>> {
     let mut builder = EffectBodyBuilder::new(_fbb);
     if let Some(x) = args.capability { builder.add_capability(x); }
+    builder.add_catches(args.catches);
     builder.finish()
   }
 
@@ -2265,6 +2275,13 @@ impl<'a> EffectBody<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(EffectBody::VT_CAPABILITY, None).unwrap()}
   }
+  #[inline]
+  pub fn catches(&self) -> bool {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<bool>(EffectBody::VT_CATCHES, Some(false)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for EffectBody<'_> {
@@ -2274,18 +2291,21 @@ impl ::flatbuffers::Verifiable for EffectBody<'_> {
   ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
     v.visit_table(pos)?
      .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("capability", Self::VT_CAPABILITY, true)?
+     .visit_field::<bool>("catches", Self::VT_CATCHES, false)?
      .finish();
     Ok(())
   }
 }
 pub struct EffectBodyArgs<'a> {
     pub capability: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub catches: bool,
 }
 impl<'a> Default for EffectBodyArgs<'a> {
   #[inline]
   fn default() -> Self {
     EffectBodyArgs {
       capability: None, // required field
+      catches: false,
     }
   }
 }
@@ -2298,6 +2318,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> EffectBodyBuilder<'a, 'b, A> 
   #[inline]
   pub fn add_capability(&mut self, capability: ::flatbuffers::WIPOffset<&'b  str>) {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(EffectBody::VT_CAPABILITY, capability);
+  }
+  #[inline]
+  pub fn add_catches(&mut self, catches: bool) {
+    self.fbb_.push_slot::<bool>(EffectBody::VT_CATCHES, catches, false);
   }
   #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> EffectBodyBuilder<'a, 'b, A> {
@@ -2319,6 +2343,7 @@ impl ::core::fmt::Debug for EffectBody<'_> {
   fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
     let mut ds = f.debug_struct("EffectBody");
       ds.field("capability", &self.capability());
+      ds.field("catches", &self.catches());
       ds.finish()
   }
 }
@@ -2594,6 +2619,252 @@ impl ::core::fmt::Debug for OutputBody<'_> {
       ds.finish()
   }
 }
+pub enum EachBodyOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct EachBody<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for EachBody<'a> {
+  type Inner = EachBody<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> EachBody<'a> {
+  pub const VT_GRAPH: ::flatbuffers::VOffsetT = 4;
+  pub const VT_MOST: ::flatbuffers::VOffsetT = 6;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    EachBody { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args EachBodyArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<EachBody<'bldr>> {
+    let mut builder = EachBodyBuilder::new(_fbb);
+    builder.add_most(args.most);
+    if let Some(x) = args.graph { builder.add_graph(x); }
+    builder.finish()
+  }
+
+
+  #[inline]
+  pub fn graph(&self) -> Graph<'a> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Graph>>(EachBody::VT_GRAPH, None).unwrap()}
+  }
+  #[inline]
+  pub fn most(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(EachBody::VT_MOST, Some(0)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for EachBody<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<Graph>>("graph", Self::VT_GRAPH, true)?
+     .visit_field::<u32>("most", Self::VT_MOST, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct EachBodyArgs<'a> {
+    pub graph: Option<::flatbuffers::WIPOffset<Graph<'a>>>,
+    pub most: u32,
+}
+impl<'a> Default for EachBodyArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    EachBodyArgs {
+      graph: None, // required field
+      most: 0,
+    }
+  }
+}
+
+pub struct EachBodyBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> EachBodyBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_graph(&mut self, graph: ::flatbuffers::WIPOffset<Graph<'b >>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<Graph>>(EachBody::VT_GRAPH, graph);
+  }
+  #[inline]
+  pub fn add_most(&mut self, most: u32) {
+    self.fbb_.push_slot::<u32>(EachBody::VT_MOST, most, 0);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> EachBodyBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    EachBodyBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<EachBody<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, EachBody::VT_GRAPH,"graph");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for EachBody<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("EachBody");
+      ds.field("graph", &self.graph());
+      ds.field("most", &self.most());
+      ds.finish()
+  }
+}
+pub enum RetryBodyOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct RetryBody<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for RetryBody<'a> {
+  type Inner = RetryBody<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> RetryBody<'a> {
+  pub const VT_GRAPH: ::flatbuffers::VOffsetT = 4;
+  pub const VT_UNTIL: ::flatbuffers::VOffsetT = 6;
+  pub const VT_MOST: ::flatbuffers::VOffsetT = 8;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    RetryBody { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args RetryBodyArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<RetryBody<'bldr>> {
+    let mut builder = RetryBodyBuilder::new(_fbb);
+    builder.add_most(args.most);
+    if let Some(x) = args.until { builder.add_until(x); }
+    if let Some(x) = args.graph { builder.add_graph(x); }
+    builder.finish()
+  }
+
+
+  #[inline]
+  pub fn graph(&self) -> Graph<'a> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<Graph>>(RetryBody::VT_GRAPH, None).unwrap()}
+  }
+  #[inline]
+  pub fn until(&self) -> &'a str {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(RetryBody::VT_UNTIL, None).unwrap()}
+  }
+  #[inline]
+  pub fn most(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(RetryBody::VT_MOST, Some(0)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for RetryBody<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<Graph>>("graph", Self::VT_GRAPH, true)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("until", Self::VT_UNTIL, true)?
+     .visit_field::<u32>("most", Self::VT_MOST, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct RetryBodyArgs<'a> {
+    pub graph: Option<::flatbuffers::WIPOffset<Graph<'a>>>,
+    pub until: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub most: u32,
+}
+impl<'a> Default for RetryBodyArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    RetryBodyArgs {
+      graph: None, // required field
+      until: None, // required field
+      most: 0,
+    }
+  }
+}
+
+pub struct RetryBodyBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> RetryBodyBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_graph(&mut self, graph: ::flatbuffers::WIPOffset<Graph<'b >>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<Graph>>(RetryBody::VT_GRAPH, graph);
+  }
+  #[inline]
+  pub fn add_until(&mut self, until: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(RetryBody::VT_UNTIL, until);
+  }
+  #[inline]
+  pub fn add_most(&mut self, most: u32) {
+    self.fbb_.push_slot::<u32>(RetryBody::VT_MOST, most, 0);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> RetryBodyBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    RetryBodyBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<RetryBody<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, RetryBody::VT_GRAPH,"graph");
+    self.fbb_.required(o, RetryBody::VT_UNTIL,"until");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for RetryBody<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("RetryBody");
+      ds.field("graph", &self.graph());
+      ds.field("until", &self.until());
+      ds.field("most", &self.most());
+      ds.finish()
+  }
+}
 pub enum NodeOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -2827,6 +3098,34 @@ impl<'a> Node<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn body_as_each_body(&self) -> Option<EachBody<'a>> {
+    if self.body_type() == NodeBody::EachBody {
+      let u = self.body();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { EachBody::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn body_as_retry_body(&self) -> Option<RetryBody<'a>> {
+    if self.body_type() == NodeBody::RetryBody {
+      let u = self.body();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { RetryBody::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Node<'_> {
@@ -2853,6 +3152,8 @@ impl ::flatbuffers::Verifiable for Node<'_> {
           NodeBody::BranchBody => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<BranchBody>>("NodeBody::BranchBody", pos),
           NodeBody::ModuleBody => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<ModuleBody>>("NodeBody::ModuleBody", pos),
           NodeBody::OutputBody => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<OutputBody>>("NodeBody::OutputBody", pos),
+          NodeBody::EachBody => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<EachBody>>("NodeBody::EachBody", pos),
+          NodeBody::RetryBody => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<RetryBody>>("NodeBody::RetryBody", pos),
           _ => Ok(()),
         }
      })?
@@ -3021,6 +3322,20 @@ impl ::core::fmt::Debug for Node<'_> {
         },
         NodeBody::OutputBody => {
           if let Some(x) = self.body_as_output_body() {
+            ds.field("body", &x)
+          } else {
+            ds.field("body", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        NodeBody::EachBody => {
+          if let Some(x) = self.body_as_each_body() {
+            ds.field("body", &x)
+          } else {
+            ds.field("body", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        NodeBody::RetryBody => {
+          if let Some(x) = self.body_as_retry_body() {
             ds.field("body", &x)
           } else {
             ds.field("body", &"InvalidFlatbuffer: Union discriminant does not match value.")

@@ -45,8 +45,14 @@ type Builder<'b> = FlatBufferBuilder<'b>;
 
 fn encode(graph: &Graph) -> Vec<u8> {
     let mut builder = Builder::new();
-    let nodes: Vec<_> = graph.nodes.iter().map(|node| write_node(&mut builder, node)).collect();
-    let regions: Vec<_> = graph.regions.iter().map(|region| write_region(&mut builder, region)).collect();
+    let root = write_graph(&mut builder, graph);
+    fb::finish_graph_buffer(&mut builder, root);
+    builder.finished_data().to_vec()
+}
+
+fn write_graph<'b>(builder: &mut Builder<'b>, graph: &Graph) -> WIPOffset<fb::Graph<'b>> {
+    let nodes: Vec<_> = graph.nodes.iter().map(|node| write_node(builder, node)).collect();
+    let regions: Vec<_> = graph.regions.iter().map(|region| write_region(builder, region)).collect();
     let end = |end: End| fb::End::new(end.node, end.port);
     let edges: Vec<_> = graph.edges.iter().map(|edge| fb::Edge::new(&end(edge.from), &end(edge.to))).collect();
     let args = fb::GraphArgs {
@@ -56,9 +62,7 @@ fn encode(graph: &Graph) -> Vec<u8> {
         edges: Some(builder.create_vector(&edges)),
         regions: Some(builder.create_vector(&regions)),
     };
-    let root = fb::Graph::create(&mut builder, &args);
-    fb::finish_graph_buffer(&mut builder, root);
-    builder.finished_data().to_vec()
+    fb::Graph::create(builder, &args)
 }
 
 fn write_region<'b>(builder: &mut Builder<'b>, region: &Region) -> WIPOffset<fb::Region<'b>> {
@@ -126,9 +130,9 @@ fn write_body(builder: &mut Builder<'_>, body: &Body) -> (fb::NodeBody, WIPOffse
             let args = fb::GuardBodyArgs { limit: guard.limit, checks: Some(builder.create_vector(&checks)) };
             (Kind::GuardBody, fb::GuardBody::create(builder, &args).as_union_value())
         }
-        Body::Effect { capability } => {
+        Body::Effect { capability, catches } => {
             let capability = Some(builder.create_shared_string(capability));
-            let body = fb::EffectBody::create(builder, &fb::EffectBodyArgs { capability });
+            let body = fb::EffectBody::create(builder, &fb::EffectBodyArgs { capability, catches: *catches });
             (Kind::EffectBody, body.as_union_value())
         }
         Body::Branch { predicate } => {
@@ -142,6 +146,17 @@ fn write_body(builder: &mut Builder<'_>, body: &Body) -> (fb::NodeBody, WIPOffse
             (Kind::ModuleBody, body.as_union_value())
         }
         Body::Output => (Kind::OutputBody, fb::OutputBody::create(builder, &fb::OutputBodyArgs {}).as_union_value()),
+        Body::Each { graph, most } => {
+            let graph = Some(write_graph(builder, graph));
+            let body = fb::EachBody::create(builder, &fb::EachBodyArgs { graph, most: *most });
+            (Kind::EachBody, body.as_union_value())
+        }
+        Body::Retry { graph, until, most } => {
+            let graph = Some(write_graph(builder, graph));
+            let until = Some(builder.create_shared_string(until));
+            let body = fb::RetryBody::create(builder, &fb::RetryBodyArgs { graph, until, most: *most });
+            (Kind::RetryBody, body.as_union_value())
+        }
     }
 }
 
@@ -293,9 +308,9 @@ fn read_body(node: fb::Node<'_>, at: &str, wrong: &mut Violations) -> Body {
             let checks = body.checks().iter().filter_map(|check| read_check(check, at, wrong)).collect();
             Body::Guard(Guard { limit: body.limit(), checks })
         }),
-        fb::NodeBody::EffectBody => {
-            node.body_as_effect_body().map(|body| Body::Effect { capability: body.capability().to_owned() })
-        }
+        fb::NodeBody::EffectBody => node
+            .body_as_effect_body()
+            .map(|body| Body::Effect { capability: body.capability().to_owned(), catches: body.catches() }),
         fb::NodeBody::BranchBody => {
             node.body_as_branch_body().map(|body| Body::Branch { predicate: body.predicate().to_owned() })
         }
@@ -303,12 +318,32 @@ fn read_body(node: fb::Node<'_>, at: &str, wrong: &mut Violations) -> Body {
             node.body_as_module_body().map(|body| Body::Module { digest: Digest(body.digest().bytes().into()) })
         }
         fb::NodeBody::OutputBody => Some(Body::Output),
+        fb::NodeBody::EachBody => node.body_as_each_body().map(|body| {
+            let graph = Box::new(read_nested(body.graph(), at, wrong));
+            Body::Each { graph, most: body.most() }
+        }),
+        fb::NodeBody::RetryBody => node.body_as_retry_body().map(|body| {
+            let graph = Box::new(read_nested(body.graph(), at, wrong));
+            Body::Retry { graph, until: body.until().to_owned(), most: body.most() }
+        }),
         _ => None,
     };
     body.unwrap_or_else(|| {
         wrong.add("unknown-value", at, format!("{} is not a kind of node", node.body_type().0));
         Body::Input
     })
+}
+
+/// A graph inside a node; what is wrong in it is reported there.
+fn read_nested(graph: fb::Graph<'_>, at: &str, wrong: &mut Violations) -> Graph {
+    if graph.version() != VERSION {
+        let message = format!("graph version {}, this program reads {VERSION}", graph.version());
+        wrong.add("version", at, message);
+    }
+    let mut inside = Violations::default();
+    let graph = decode(graph, &mut inside);
+    wrong.inside(at, inside);
+    graph
 }
 
 fn read_check(check: fb::Check<'_>, at: &str, wrong: &mut Violations) -> Option<Check> {
@@ -466,6 +501,6 @@ mod tests {
         assert_eq!(codes(&Odd { ty: "string", ..PLAIN }), ["bad-type"; 3]);
         let all = Odd { capability: "x", memory: 3, uncertainty: 3, check_type: 6, ..PLAIN };
         assert_eq!(codes(&all), ["unknown-value"; 4]);
-        assert_eq!(codes(&Odd { body_type: 9, ..PLAIN }), ["unknown-value"]);
+        assert_eq!(codes(&Odd { body_type: 11, ..PLAIN }), ["unknown-value"]);
     }
 }

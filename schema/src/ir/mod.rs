@@ -11,6 +11,10 @@
 //! rule. Bytes are FlatBuffers (`ir.fbs`), canonical: one valid graph has one encoding,
 //! [`Graph::to_bytes`] makes it and [`Graph::from_bytes`] accepts nothing else. Nothing
 //! here runs a graph.
+//!
+//! Values are asked for from the output backwards: the inputs of a node in the order of its
+//! ports, each before the node; a branch asks for what it tests, then for the side it takes.
+//! So the order of effects is part of what a graph means.
 
 mod bytes;
 mod path;
@@ -30,6 +34,12 @@ pub const VERSION: u16 = 1;
 
 /// The most bytes of names, texts, weights and tables in one graph.
 pub const MAX_CONTENT: usize = 64 << 20;
+
+/// How deep loops may nest: a graph in a node of a graph is nested once.
+pub const MAX_NESTING: usize = 4;
+
+/// The most rounds that a loop may be bound to.
+pub const MAX_ROUNDS: u32 = 10_000;
 
 /// One million: the whole, in parts per million.
 pub const PPM: u32 = 1_000_000;
@@ -136,18 +146,25 @@ pub enum Capability {
     Payments,
     /// A named tool of the agent.
     Tool(String),
+    /// A language model, by its id.
+    Model(String),
 }
 
 impl Capability {
-    /// Reads the text form: `net`, `fs`, `exec`, `secrets`, `payments` or `tool:NAME`.
+    /// Reads the text form: `net`, `fs`, `exec`, `secrets`, `payments`, `tool:NAME` or
+    /// `model:ID`.
     pub fn parse(text: &str) -> Option<Capability> {
+        let named = |kind| text.strip_prefix(kind).filter(|name| !name.is_empty()).map(str::to_owned);
         Some(match text {
             "net" => Capability::Net,
             "fs" => Capability::Fs,
             "exec" => Capability::Exec,
             "secrets" => Capability::Secrets,
             "payments" => Capability::Payments,
-            other => Capability::Tool(other.strip_prefix("tool:").filter(|name| !name.is_empty())?.to_owned()),
+            _ => match named("tool:") {
+                Some(name) => Capability::Tool(name),
+                None => Capability::Model(named("model:")?),
+            },
         })
     }
 }
@@ -161,6 +178,7 @@ impl core::fmt::Display for Capability {
             Capability::Secrets => f.write_str("secrets"),
             Capability::Payments => f.write_str("payments"),
             Capability::Tool(name) => write!(f, "tool:{name}"),
+            Capability::Model(id) => write!(f, "model:{id}"),
         }
     }
 }
@@ -230,6 +248,10 @@ pub enum Body {
     Effect {
         /// Text of a [`Capability`] that the node's effects declare.
         capability: String,
+        /// Whether an error is handed on: the output is then `{"ok": REPLY}` or
+        /// `{"err": MESSAGE}`. Otherwise it is the reply, and an error ends the call with
+        /// an abstention.
+        catches: bool,
     },
     /// Chooses. Three inputs (what is tested; what it gives where the predicate is true;
     /// what it gives where it is false), one output of the type of the last two.
@@ -244,6 +266,28 @@ pub enum Body {
     },
     /// The answer. One input, no output.
     Output,
+    /// Runs a graph for each item of a list, in order, and gives the list of what it
+    /// answers. One input or more, the first the list; one output. With one input, the
+    /// graph's input is the item; with several, the record of all by port name, with the
+    /// item in the place of the list.
+    Each {
+        /// What is run.
+        graph: Box<Graph>,
+        /// The most items; a longer list ends the call with an abstention.
+        most: u32,
+    },
+    /// Runs a graph until what it answers will do. One input or more, one output. With one
+    /// input, the graph's input is its value; with several, the record of all by port name.
+    Retry {
+        /// What is run.
+        graph: Box<Graph>,
+        /// An expression over what the graph answers, in canonical text, that gives a
+        /// boolean: whether it will do.
+        until: String,
+        /// The most runs; where the last one will not do either, the call ends with an
+        /// abstention.
+        most: u32,
+    },
 }
 
 impl Body {
@@ -258,6 +302,16 @@ impl Body {
             Body::Branch { .. } => "branch",
             Body::Module { .. } => "module",
             Body::Output => "output",
+            Body::Each { .. } => "each",
+            Body::Retry { .. } => "retry",
+        }
+    }
+
+    /// The graph inside a loop.
+    pub fn graph(&self) -> Option<&Graph> {
+        match self {
+            Body::Each { graph, .. } | Body::Retry { graph, .. } => Some(graph),
+            _ => None,
         }
     }
 }
@@ -358,10 +412,10 @@ impl Graph {
         input.is_some() && self.edges.iter().all(|edge| Some(edge.from.node) != input || guards.contains(&edge.to.node))
     }
 
-    /// Everything any node may ask for, in canonical order.
+    /// Everything that can be asked for, in canonical order: what the effect nodes of this
+    /// graph and of those inside it ask for, and what code from elsewhere may.
     pub fn capabilities(&self) -> Vec<Capability> {
-        let mut all: Vec<Capability> =
-            self.nodes.iter().flat_map(|node| node.effects.capabilities.iter().cloned()).collect();
+        let mut all: Vec<Capability> = self.nodes.iter().flat_map(Node::requests).collect();
         all.sort();
         all.dedup();
         all
@@ -370,26 +424,43 @@ impl Graph {
     /// Puts everything that has no order of its own into canonical order.
     #[must_use]
     pub fn canonical(mut self) -> Graph {
+        self.sort();
+        self
+    }
+
+    fn sort(&mut self) {
         self.nodes.sort_by_key(|node| node.id);
         self.nodes.iter_mut().for_each(Node::sort);
         self.edges.sort_by_key(|edge| (edge.to, edge.from));
         self.regions.sort_by(|a, b| a.name.cmp(&b.name));
         self.regions.iter_mut().for_each(|region| region.nodes.sort_unstable());
-        self
     }
 }
 
 impl Node {
+    /// What it can ask for.
+    fn requests(&self) -> Vec<Capability> {
+        match &self.body {
+            Body::Effect { capability, .. } => Capability::parse(capability).into_iter().collect(),
+            Body::Module { .. } => self.effects.capabilities.clone(),
+            body => body.graph().map(Graph::capabilities).unwrap_or_default(),
+        }
+    }
+
     fn sort(&mut self) {
         self.inputs.iter_mut().chain(&mut self.outputs).for_each(|port| port.ty.sort());
         self.effects.capabilities.sort();
         self.effects.memory.sort();
-        if let Body::Guard(guard) = &mut self.body {
-            for check in &mut guard.checks {
-                if let Check::Shape { ty } = check {
-                    ty.sort();
+        match &mut self.body {
+            Body::Guard(guard) => {
+                for check in &mut guard.checks {
+                    if let Check::Shape { ty } = check {
+                        ty.sort();
+                    }
                 }
             }
+            Body::Each { graph, .. } | Body::Retry { graph, .. } => graph.sort(),
+            _ => {}
         }
     }
 }

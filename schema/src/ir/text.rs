@@ -70,10 +70,26 @@ fn write_body(f: &mut fmt::Formatter<'_>, body: &Body) -> fmt::Result {
             writeln!(f, "    limit {} ppm", guard.limit)?;
             guard.checks.iter().try_for_each(|check| write_check(f, check))
         }
-        Body::Effect { capability } => writeln!(f, "    ask {capability:?}"),
+        Body::Effect { capability, catches } => {
+            writeln!(f, "    ask {capability:?}{}", if *catches { " catching errors" } else { "" })
+        }
         Body::Branch { predicate } => predicate.lines().try_for_each(|line| writeln!(f, "    {line}")),
         Body::Module { digest } => writeln!(f, "    sha256 {digest}"),
+        Body::Each { graph, most } => {
+            writeln!(f, "    at most {most} times")?;
+            write_nested(f, graph)
+        }
+        Body::Retry { graph, until, most } => {
+            writeln!(f, "    at most {most} times until")?;
+            until.lines().try_for_each(|line| writeln!(f, "    {line}"))?;
+            write_nested(f, graph)
+        }
     }
+}
+
+/// A graph inside a node, indented.
+fn write_nested(f: &mut fmt::Formatter<'_>, graph: &Graph) -> fmt::Result {
+    graph.to_string().lines().try_for_each(|line| writeln!(f, "    {line}"))
 }
 
 fn write_check(f: &mut fmt::Formatter<'_>, check: &Check) -> fmt::Result {

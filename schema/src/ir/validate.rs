@@ -7,7 +7,7 @@
 //! | `no-input`, `several-inputs`, `no-output`, `several-outputs` | one input node, one output node |
 //! | `port-count` | a node has the ports its kind has |
 //! | `port-name` | port names are there and unique on their side |
-//! | `port-type` | types keep their own rules; a guard gives what it takes, a branch what its sides give |
+//! | `port-type` | types keep their own rules; a guard gives what it takes, a branch what its sides give, a loop takes and gives what its graph does |
 //! | `unknown-node`, `unknown-port` | edges and regions point at what exists |
 //! | `duplicate-edge` | no edge is there twice |
 //! | `undriven`, `driven-twice` | one edge into every input port |
@@ -16,8 +16,10 @@
 //! | `unused` | every node leads to the output |
 //! | `effects` | only effect and module nodes have effects; none is listed twice |
 //! | `capability` | capabilities have a name; an effect node declares the one it asks for |
-//! | `uncertainty` | a model is not deterministic; what computes or passes on is |
+//! | `uncertainty` | a model is not deterministic; what computes or passes on is, loops aside |
 //! | `body` | no empty text, and no weights without a format |
+//! | `nesting` | loops nest no deeper than [`MAX_NESTING`] |
+//! | `rounds` | a loop is bound to 1 to [`MAX_ROUNDS`] rounds |
 //! | `guard` | limits, paths, ranges and tables of a guard's checks make sense |
 //! | `region` | regions have a unique name and some nodes, none twice |
 //! | `too-large` | no more than [`MAX_CONTENT`] bytes of content |
@@ -28,10 +30,10 @@ use std::collections::BTreeMap;
 use auto_json::{Number, Value};
 
 use super::{
-    Body, Capability, Check, Edge, End, Graph, Guard, MAX_CONTENT, Node, PPM, Port, Region, Step, Uncertainty,
-    parse_path, type_at,
+    Body, Capability, Check, Edge, End, Graph, Guard, MAX_CONTENT, MAX_NESTING, MAX_ROUNDS, Node, PPM, Port, Region,
+    Step, Uncertainty, parse_path, type_at,
 };
-use crate::types::Type;
+use crate::types::{Field, Type};
 use crate::violation::{Quoted, Violation, Violations, brief};
 
 impl Graph {
@@ -44,22 +46,89 @@ impl Graph {
     /// [`Graph::validate`] of a graph whose types are in canonical form.
     pub(super) fn check(&self) -> Result<(), Vec<Violation>> {
         let mut wrong = Violations::default();
-        let index = Index::new(&self.nodes, &mut wrong);
-        ends(self, &mut wrong);
-        for node in &self.nodes {
-            ports(node, &mut wrong);
-            effects(node, &mut wrong);
-            uncertainty(node, &mut wrong);
-            body(node, &mut wrong);
-        }
-        let links = edges(&self.edges, &index, &mut wrong);
-        driven(self, &index, &links, &mut wrong);
-        cycles(&index, &links, &mut wrong);
-        unused(&index, &links, &mut wrong);
-        regions(&self.regions, &index, &mut wrong);
+        rules(self, MAX_NESTING, &mut wrong);
         content(self, &mut wrong);
         wrong.into_result()
     }
+}
+
+/// The rules of a graph in which loops may nest so deep.
+fn rules(graph: &Graph, nesting: usize, wrong: &mut Violations) {
+    let index = Index::new(&graph.nodes, wrong);
+    ends(graph, wrong);
+    for node in &graph.nodes {
+        ports(node, wrong);
+        effects(node, wrong);
+        uncertainty(node, wrong);
+        body(node, wrong);
+        nested(node, nesting, wrong);
+    }
+    let links = edges(&graph.edges, &index, wrong);
+    driven(graph, &index, &links, wrong);
+    cycles(&index, &links, wrong);
+    unused(&index, &links, wrong);
+    regions(&graph.regions, &index, wrong);
+}
+
+/// The graph inside a loop, and how it meets the node.
+fn nested(node: &Node, nesting: usize, wrong: &mut Violations) {
+    let (graph, most) = match &node.body {
+        Body::Each { graph, most } | Body::Retry { graph, most, .. } => (graph, *most),
+        _ => return,
+    };
+    if !(1..=MAX_ROUNDS).contains(&most) {
+        wrong.add("rounds", Place(node), format!("at most {most} rounds; a loop has 1 to {MAX_ROUNDS}"));
+    }
+    let Some(nesting) = nesting.checked_sub(1) else {
+        wrong.add("nesting", Place(node), format!("a loop inside {MAX_NESTING} others; so many may nest"));
+        return;
+    };
+    let mut inside = Violations::default();
+    rules(graph, nesting, &mut inside);
+    wrong.inside(Place(node), inside);
+    meets(node, graph, wrong);
+}
+
+/// Whether a loop takes and gives what its graph does.
+fn meets(node: &Node, graph: &Graph, wrong: &mut Violations) {
+    if let (Some(wanted), Some(port)) = (loop_input(node, wrong), graph.input().and_then(|node| node.outputs.first()))
+        && port.ty != wanted
+    {
+        let message = format!("what the graph inside takes: {}", Differing(&port.ty, &wanted));
+        wrong.add("port-type", Place(node), message);
+    }
+    let answer = graph.output().and_then(|node| node.inputs.first()).map(|port| match node.body {
+        Body::Each { .. } => Type::list(port.ty.clone()),
+        _ => port.ty.clone(),
+    });
+    if let (Some(answer), Some(port)) = (answer, node.outputs.first())
+        && port.ty != answer
+    {
+        let message = format!("what the graph inside gives: {}", Differing(&port.ty, &answer));
+        wrong.add("port-type", format!("{}, output 0", Place(node)), message);
+    }
+}
+
+/// What the graph of a loop takes: the value of its one input port, or the record of them
+/// all; of the list it goes through, the item.
+fn loop_input(node: &Node, wrong: &mut Violations) -> Option<Type> {
+    let each = matches!(node.body, Body::Each { .. });
+    let taken = |(index, port): (usize, &Port)| match (&port.ty, each && index == 0) {
+        (ty, false) => Some(ty.clone()),
+        (Type::List(item), true) => Some((**item).clone()),
+        (Type::Json, true) => Some(Type::Json),
+        _ => None,
+    };
+    let types: Option<Vec<Type>> = node.inputs.iter().enumerate().map(taken).collect();
+    let Some(mut types) = types else {
+        wrong.add("port-type", format!("{}, input 0", Place(node)), "an each goes through a list, or json");
+        return None;
+    };
+    if types.len() == 1 {
+        return types.pop();
+    }
+    let fields = node.inputs.iter().zip(types).map(|(port, ty)| Field::new(&port.name, ty)).collect();
+    (!node.inputs.is_empty()).then(|| Type::Record(fields).canonical())
 }
 
 /// The nodes by id; of two with one id, the first.
@@ -113,7 +182,7 @@ fn ends(graph: &Graph, wrong: &mut Violations) {
 fn port_counts(body: &Body) -> (usize, usize, usize) {
     match body {
         Body::Input => (0, 0, 1),
-        Body::Expression { .. } => (1, usize::MAX, 1),
+        Body::Expression { .. } | Body::Each { .. } | Body::Retry { .. } => (1, usize::MAX, 1),
         Body::Model { .. } | Body::Guard(_) | Body::Effect { .. } | Body::Module { .. } => (1, 1, 1),
         Body::Branch { .. } => (3, 3, 1),
         Body::Output => (1, 1, 0),
@@ -185,15 +254,16 @@ fn effects(node: &Node, wrong: &mut Violations) {
     if repeats(effects.capabilities.iter()) || repeats(effects.memory.iter()) {
         wrong.add("effects", Place(node), "the same effect is listed twice");
     }
-    if effects.capabilities.iter().any(|capability| matches!(capability, Capability::Tool(name) if name.is_empty())) {
-        wrong.add("capability", Place(node), "a tool needs a name");
+    let nameless = |capability: &Capability| matches!(capability, Capability::Tool(name) | Capability::Model(name) if name.is_empty());
+    if effects.capabilities.iter().any(nameless) {
+        wrong.add("capability", Place(node), "a tool or model needs a name");
     }
-    if let Body::Effect { capability: asked } = body {
+    if let Body::Effect { capability: asked, .. } = body {
         match Capability::parse(asked) {
             None => wrong.add(
                 "capability",
                 Place(node),
-                format!("{} is none of net, fs, exec, secrets, payments, tool:NAME", Quoted(asked)),
+                format!("{} is none of net, fs, exec, secrets, payments, tool:NAME, model:ID", Quoted(asked)),
             ),
             Some(capability) if !effects.capabilities.contains(&capability) => wrong.add(
                 "capability",
@@ -214,7 +284,8 @@ fn repeats<T: Ord>(items: impl Iterator<Item = T>) -> bool {
 fn uncertainty(node: &Node, wrong: &mut Violations) {
     let deterministic = node.uncertainty == Uncertainty::Deterministic;
     match node.body {
-        Body::Effect { .. } | Body::Module { .. } => {}
+        // A loop is what its graph is.
+        Body::Effect { .. } | Body::Module { .. } | Body::Each { .. } | Body::Retry { .. } => {}
         Body::Model { .. } if deterministic => {
             wrong.add("uncertainty", Place(node), "a model guesses: it is probabilistic or generative");
         }
@@ -230,7 +301,7 @@ fn uncertainty(node: &Node, wrong: &mut Violations) {
 fn body(node: &Node, wrong: &mut Violations) {
     let (what, text) = match &node.body {
         Body::Expression { source } => ("an expression", source),
-        Body::Branch { predicate } => ("a predicate", predicate),
+        Body::Branch { predicate } | Body::Retry { until: predicate, .. } => ("a predicate", predicate),
         Body::Model { format, .. } => ("a model's format", format),
         Body::Guard(guard) => return self::guard(node, guard, wrong),
         _ => return,
@@ -524,13 +595,17 @@ fn regions(all: &[Region], index: &Index<'_>, wrong: &mut Violations) {
 }
 
 fn content(graph: &Graph, wrong: &mut Violations) {
-    let nodes: usize = graph.nodes.iter().map(node_content).sum();
-    let edges = graph.edges.len() * size_of::<Edge>();
-    let regions: usize = graph.regions.iter().map(|region| 32 + region.name.len() + 4 * region.nodes.len()).sum();
-    let total = graph.name.len() + nodes + edges + regions;
+    let total = graph_content(graph);
     if total > MAX_CONTENT {
         wrong.add("too-large", "", format!("about {total} bytes of content; a graph may have {MAX_CONTENT}"));
     }
+}
+
+fn graph_content(graph: &Graph) -> usize {
+    let nodes: usize = graph.nodes.iter().map(node_content).sum();
+    let edges = graph.edges.len() * size_of::<Edge>();
+    let regions: usize = graph.regions.iter().map(|region| 32 + region.name.len() + 4 * region.nodes.len()).sum();
+    graph.name.len() + nodes + edges + regions
 }
 
 /// About how many bytes a node takes encoded, types left out: they are bounded by what
@@ -539,9 +614,11 @@ fn node_content(node: &Node) -> usize {
     let ports = node.inputs.iter().chain(&node.outputs).map(|port| 32 + port.name.len());
     let capabilities = node.effects.capabilities.iter().map(|capability| 16 + capability.to_string().len());
     let body = match &node.body {
-        Body::Expression { source: text } | Body::Branch { predicate: text } | Body::Effect { capability: text } => {
-            text.len()
-        }
+        Body::Expression { source: text }
+        | Body::Branch { predicate: text }
+        | Body::Effect { capability: text, .. } => text.len(),
+        Body::Each { graph, .. } => graph_content(graph),
+        Body::Retry { graph, until, .. } => until.len() + graph_content(graph),
         Body::Model { format, weights } => format.len() + weights.len(),
         Body::Guard(guard) => guard.checks.iter().map(check_content).sum(),
         Body::Input | Body::Module { .. } | Body::Output => 32,

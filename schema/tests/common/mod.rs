@@ -5,7 +5,8 @@
 use auto_json::{Number, Record, Value};
 use auto_schema::digest::Digest;
 use auto_schema::ir::{
-    Body, Bounds, Capability, Check, Edge, Effects, End, Graph, Guard, MemoryEffect, Node, Port, Region, Uncertainty,
+    Body, Bounds, Capability, Check, Edge, Effects, End, Graph, Guard, MAX_ROUNDS, MemoryEffect, Node, Port, Region,
+    Uncertainty,
 };
 use auto_schema::manifest::{FORMAT, Manifest, PassRef, Steps};
 use auto_schema::types::{Field, Type};
@@ -109,6 +110,7 @@ fn capability() -> impl Strategy<Value = Capability> {
         Just(Capability::Secrets),
         Just(Capability::Payments),
         name().prop_map(Capability::Tool),
+        name().prop_map(Capability::Model),
     ]
 }
 
@@ -197,20 +199,22 @@ struct Plan {
     limit: u32,
     checks: Vec<prop::sample::Index>,
     digest: Digest,
+    flag: bool,
+    most: u32,
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
     let picks = || vec(any::<prop::sample::Index>(), 1..4);
     (
-        (0u8..7, picks(), ty(), "\\S\\PC{0,8}", vec(any::<u8>(), 0..9)),
+        (0u8..9, picks(), ty(), "\\S\\PC{0,8}", vec(any::<u8>(), 0..9)),
         (btree_set(capability(), 1..4), memory(), uncertainty(), bounds()),
-        (0u32..=1_000_000, picks(), digest()),
+        (0u32..=1_000_000, picks(), digest(), any::<bool>(), 1..=MAX_ROUNDS),
     )
         .prop_map(
             |(
                 (kind, sources, output, text, bytes),
                 (capabilities, memory, uncertainty, bounds),
-                (limit, checks, digest),
+                (limit, checks, digest, flag, most),
             )| {
                 let capabilities = capabilities.into_iter().collect();
                 Plan {
@@ -226,6 +230,8 @@ fn plan() -> impl Strategy<Value = Plan> {
                     limit,
                     checks,
                     digest,
+                    flag,
+                    most,
                 }
             },
         )
@@ -276,7 +282,10 @@ fn build(
                 let ty = one[0].1.clone();
                 (Body::Guard(Guard { limit: plan.limit, checks }), one, ty)
             }
-            3 => (Body::Effect { capability: plan.capabilities[0].to_string() }, one, plan.output.clone()),
+            3 => {
+                let capability = plan.capabilities[0].to_string();
+                (Body::Effect { capability, catches: plan.flag }, one, plan.output.clone())
+            }
             4 => {
                 let test = plan.sources[plan.sources.len() - 1].get(&outputs).clone();
                 let ty = sources[0].1.clone();
@@ -284,6 +293,23 @@ fn build(
                 (Body::Branch { predicate: plan.text.clone() }, vec![test, sources[0].clone(), other], ty)
             }
             5 => (Body::Module { digest: plan.digest }, one, plan.output.clone()),
+            6 => {
+                let graph = Box::new(inner(&plan, taken(&sources, false)));
+                (Body::Retry { graph, until: plan.text.clone(), most: plan.most }, sources, plan.output.clone())
+            }
+            7 => {
+                // Through a list, or through whatever it is.
+                let list = outputs.iter().rev().find(|(_, ty)| matches!(ty, Type::List(_) | Type::Json));
+                let mut sources = sources;
+                match list {
+                    Some(list) => {
+                        sources[0] = list.clone();
+                        let graph = Box::new(inner(&plan, taken(&sources, true)));
+                        (Body::Each { graph, most: plan.most }, sources, Type::list(plan.output.clone()))
+                    }
+                    None => (Body::Expression { source: plan.text.clone() }, sources, plan.output.clone()),
+                }
+            }
             _ => (Body::Expression { source: plan.text.clone() }, one, plan.output.clone()),
         };
         let mut made = node(ids.next().unwrap(), body, &sources, Some(output.clone()));
@@ -314,6 +340,46 @@ fn build(
         graph.regions.push(Region { name, nodes: nodes.into_iter().collect() });
     }
     graph.canonical()
+}
+
+/// What the graph of a loop takes.
+fn taken(sources: &[(u32, Type)], each: bool) -> Type {
+    let ty = |index: usize| match &sources[index].1 {
+        Type::List(item) if each && index == 0 => (**item).clone(),
+        ty => ty.clone(),
+    };
+    match sources.len() {
+        1 => ty(0),
+        count => {
+            Type::Record((0..count).map(|index| Field::new(format!("in{index}"), ty(index))).collect()).canonical()
+        }
+    }
+}
+
+/// A graph for a loop: an effect, or where the plan says so an expression in a loop.
+fn inner(plan: &Plan, input: Type) -> Graph {
+    let mut ask = node(
+        4,
+        Body::Effect { capability: plan.capabilities[0].to_string(), catches: plan.flag },
+        &[(9, input.clone())],
+        Some(plan.output.clone()),
+    );
+    ask.effects = Effects { capabilities: plan.capabilities.clone(), memory: plan.memory.clone() };
+    let mut graph = Graph {
+        name: plan.text.clone(),
+        nodes: vec![
+            ask,
+            node(7, Body::Output, &[(4, plan.output.clone())], None),
+            node(9, Body::Input, &[], Some(input.clone())),
+        ],
+        edges: vec![edge(9, 4, 0), edge(4, 7, 0)],
+        regions: Vec::new(),
+    };
+    if plan.bytes.len() > 6 {
+        let again = Body::Retry { graph: Box::new(graph.clone()), until: plan.text.clone(), most: plan.most };
+        graph.nodes[0] = node(4, again, &[(9, input)], Some(plan.output.clone()));
+    }
+    graph
 }
 
 /// A node with the ports its sources ask for, and nothing special.
