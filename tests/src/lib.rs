@@ -1,5 +1,7 @@
 //! What tests that cross crates share: where things are, and what cargo knows of them.
 
+pub mod text;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -6,44 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use auto_engine::{Engine, Limits, Options, Pass, Providers};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
 
-/// A bump allocator that grows memory and traps where it cannot.
-pub const PRELUDE: &str = r#"
-    (memory (export "memory") 16)
-    (global $next (mut i32) (i32.const 0x80000))
-    (func $alloc (param $align i32) (param $size i32) (result i32)
-        (local $at i32)
-        (local.set $at (i32.and (i32.add (global.get $next) (i32.sub (local.get $align) (i32.const 1)))
-                                (i32.sub (i32.const 0) (local.get $align))))
-        (global.set $next (i32.add (local.get $at) (local.get $size)))
-        (block $fits
-            (br_if $fits (i32.le_u (global.get $next) (i32.mul (memory.size) (i32.const 65536))))
-            (br_if $fits (i32.ne (i32.const -1)
-                (memory.grow (i32.add (i32.const 1) (i32.div_u (local.get $size) (i32.const 65536))))))
-            unreachable)
-        (local.get $at))
-    (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-        (call $alloc (local.get 2) (local.get 3)))
-"#;
-
-/// `wit` is one or more packages (nested ones in braces); `world` is `package/world` or a
-/// world of the last; `core` is the body of a module that [`PRELUDE`] is put into.
+/// [`auto_tests::text::component`]; a text that makes none is the test's fault.
 pub fn component(wit: &str, world: &str, core: &str) -> Vec<u8> {
-    let imports_first = core.find(";; imports end").unwrap_or(0);
-    let (imports, rest) = core.split_at(imports_first);
-    let mut module = wat::parse_str(format!("(module {imports} {PRELUDE} {rest})")).expect("the test's wat is valid");
-    let mut resolve = Resolve::default();
-    for package in ["pass", "cbin", "host", "driver"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit").join(package);
-        resolve.push_dir(folder).expect("our own WIT is valid");
-    }
-    let package = resolve.push_str("test.wit", wit).expect("the test's WIT is valid");
-    let world = resolve.select_world(&[package], Some(world)).expect("the test's world exists");
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("metadata fits");
-    let mut encoder = ComponentEncoder::default().validate(true).module(&module).expect("the module fits the world");
-    encoder.encode().expect("a component can be made of it")
+    auto_tests::text::component(wit, world, core).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// `third:party/sums@VERSION` with `add: func(a: u32, b: u32) -> u32`, implemented by

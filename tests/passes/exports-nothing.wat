@@ -1,0 +1,4 @@
+;; A component with nothing to call.
+;; fails: no-exports
+;; says: nothing to call
+(component)

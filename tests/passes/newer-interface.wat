@@ -1,0 +1,10 @@
+;; A guard of a newer interface than this host knows.
+;; fails: version
+;; says: auto:pass/guard@0.2.0
+;; says: auto:pass/guard@0.1.0
+(component
+  (core module $m (func (export "f")))
+  (core instance $i (instantiate $m))
+  (func $f (canon lift (core func $i "f")))
+  (instance $e (export "calibrate" (func $f)))
+  (export "auto:pass/guard@0.2.0" (instance $e)))

@@ -1,0 +1,4 @@
+;; A shell script.
+;; raw: #!/bin/sh
+;; fails: not-wasm
+;; says: not WebAssembly

@@ -1,0 +1,5 @@
+;; An empty file.
+;; cut: 0
+;; fails: not-wasm
+;; says: not WebAssembly
+(component)
