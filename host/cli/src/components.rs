@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use auto_engine::{Engine, Limits, Options, Pass, Providers};
+use auto_engine::{Engine, Options, Pass, Providers};
 use auto_schema::digest::Digest;
 
 use crate::failure::Failure;
@@ -51,13 +50,7 @@ impl Toolbox {
 
     /// The same; with `audit`, what the memo answers is run again and compared.
     pub fn open_audited(global: &Global, extra: &[PathBuf], audit: bool) -> Result<Toolbox, Failure> {
-        let limits = Limits {
-            fuel: global.fuel,
-            memory: global.memory,
-            deadline: global.deadline.map(Duration::from_secs),
-            output: global.max_output,
-        };
-        let engine = Engine::new(Options { cache: global.cache_folder(), limits, audit })?;
+        let engine = Engine::new(Options { cache: global.cache_folder(), limits: global.limits(), audit })?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
             Some(folder) => toolbox.add_folder(folder)?,

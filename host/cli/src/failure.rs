@@ -80,6 +80,7 @@ impl From<auto_engine::Fault> for Failure {
             None => format!("{}, {}", fault.pass, fault.function),
         };
         let at = fault.at.map(|at| format!("{at} ({who})")).unwrap_or(who);
+        let at = fault.callers.iter().fold(at, |at, caller| format!("{at}, called by {caller}"));
         let mut failure = Failure::new(exit, fault.class.code(), fault.message).at(at);
         failure.log = fault.log;
         failure

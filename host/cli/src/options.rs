@@ -1,7 +1,9 @@
 //! The options that every verb takes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use auto_engine::Limits;
 use clap::Args;
 
 /// Options of the tool itself.
@@ -29,15 +31,49 @@ pub struct Global {
     /// The most time of a call, in seconds
     #[arg(long, global = true, value_name = "SECONDS")]
     pub deadline: Option<u64>,
+    /// The most entries of tables of a call
+    #[arg(long, global = true, value_name = "N")]
+    pub table_entries: Option<u64>,
+    /// The stack of a call, in bytes
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub stack: Option<u64>,
+    /// The most core instances that a pass may consist of
+    #[arg(long, global = true, value_name = "N")]
+    pub instances: Option<u64>,
     /// The largest result of a pass call, in bytes
     #[arg(long, global = true, value_name = "BYTES")]
     pub max_output: Option<u64>,
+    /// The deepest that a value may nest which a pass is given or returns
+    #[arg(long, global = true, value_name = "N")]
+    pub max_depth: Option<u64>,
+    /// The largest arguments of a pass call, in bytes
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub max_value: Option<u64>,
+    /// The most that a pass call may write to its log, in bytes
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub max_log: Option<u64>,
     /// The largest input of an artifact, in bytes
     #[arg(long, global = true, value_name = "BYTES")]
     pub max_input: Option<u64>,
 }
 
 impl Global {
+    /// The limits of pass calls, as far as flags set them.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            fuel: self.fuel,
+            memory: self.memory,
+            deadline: self.deadline.map(Duration::from_secs),
+            output: self.max_output,
+            table_entries: self.table_entries,
+            stack: self.stack,
+            instances: self.instances,
+            depth: self.max_depth,
+            value: self.max_value,
+            log: self.max_log,
+        }
+    }
+
     /// The cache folder: the flag, `$AUTO_CACHE`, or `auto` in the user's cache folder;
     /// none where the user has no home.
     pub fn cache_folder(&self) -> Option<PathBuf> {

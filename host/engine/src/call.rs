@@ -4,24 +4,22 @@
 //! What an import leads to is looked up in the store when it is called, so that one
 //! linked component serves under every stack of providers.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, InstancePre, Linker, Val};
-use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
+use wasmtime::{PoolConcurrencyLimitError, Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
 use crate::engine::Inner;
 use crate::fault::{Fault, FaultClass};
-use crate::limits::{Budget, Limit, MAX_DEPTH, MemoryLimiter};
+use crate::limits::{Budget, Limiter};
+use crate::log::Log;
 use crate::name::InterfaceName;
 use crate::pass::{HOST_PACKAGE, LOG, Pass};
 use crate::providers::{Provider, Providers};
 use crate::shape::{Interface, Signature};
 use crate::value;
-
-/// The most log lines that are kept of a call (the last ones), and the longest line.
-const MAX_LOG: usize = 200;
-const MAX_LINE: usize = 4096;
 
 /// Frames of a backtrace that go into a message.
 const FRAMES: usize = 6;
@@ -40,9 +38,9 @@ pub(crate) struct State {
     engine: Arc<Inner>,
     below: Providers,
     services: Option<Box<dyn Services>>,
-    memory: MemoryLimiter,
+    limiter: Limiter,
     clock: Clock,
-    pub(crate) log: Vec<String>,
+    pub(crate) log: Log,
     /// The fault of something that was called, to be handed on as it is.
     callee: Option<Fault>,
 }
@@ -58,6 +56,11 @@ struct Clock {
 impl Clock {
     fn own(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.elsewhere)
+    }
+
+    fn has_expired(&mut self) -> bool {
+        self.expired = self.expired || self.own() > self.allowed;
+        self.expired
     }
 }
 
@@ -89,6 +92,7 @@ impl Call<'_> {
             message: message.into(),
             at: None,
             log: Vec::new(),
+            callers: Vec::new(),
         }
     }
 
@@ -99,6 +103,9 @@ impl Call<'_> {
         services: Option<Box<dyn Services>>,
         args: &[Val],
     ) -> Result<(Vec<Val>, Spent), Fault> {
+        if self.budget.stack == 0 {
+            return Err(self.exceeded(FaultClass::OutOfStack, "0 bytes of stack"));
+        }
         let linked =
             engine.linked(&self.provider.pass).map_err(|message| self.fault(FaultClass::Host("compile"), message))?;
         let mut store = self.store(engine, services)?;
@@ -109,8 +116,10 @@ impl Call<'_> {
             own: store.data().clock.own(),
         };
         called.map_err(|error| self.failed(&error, &mut store))?;
-        self.check(&results).map_err(|fault| Fault { log: std::mem::take(&mut store.data_mut().log), ..fault })?;
-        Ok((results, spent))
+        match self.excess(&results, store.data_mut()) {
+            None => Ok((results, spent)),
+            Some(fault) => Err(Fault { log: store.data_mut().log.take(), ..fault }),
+        }
     }
 
     fn store(&self, engine: &Arc<Inner>, services: Option<Box<dyn Services>>) -> Result<Store<State>, Fault> {
@@ -120,21 +129,20 @@ impl Call<'_> {
             engine: engine.clone(),
             below: self.provider.below.clone(),
             services,
-            memory: MemoryLimiter::new(self.budget.memory),
+            limiter: Limiter::new(&self.budget),
             clock,
-            log: Vec::new(),
+            log: Log::new(self.budget.log),
             callee: None,
         };
         let wasmtime = engine.wasmtime().map_err(|why| self.fault(FaultClass::Host("engine"), why))?;
         let mut store = Store::new(wasmtime, state);
-        store.limiter(|state| &mut state.memory);
+        store.limiter(|state| &mut state.limiter);
         store.set_fuel(self.budget.fuel).map_err(|error| self.fault(FaultClass::Host("engine"), error.to_string()))?;
-        store.set_hostcall_fuel(transfer(self.budget.output));
+        store.set_hostcall_fuel(self.transfer());
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut store| {
             let clock = &mut store.data_mut().clock;
-            clock.expired = clock.own() > clock.allowed;
-            if clock.expired { Ok(UpdateDeadline::Interrupt) } else { Ok(UpdateDeadline::Continue(1)) }
+            if clock.has_expired() { Ok(UpdateDeadline::Interrupt) } else { Ok(UpdateDeadline::Continue(1)) }
         });
         Ok(store)
     }
@@ -159,66 +167,127 @@ impl Call<'_> {
     fn failed(&self, error: &wasmtime::Error, store: &mut Store<State>) -> Fault {
         let state = store.data_mut();
         if let Some(fault) = state.callee.take() {
-            return fault;
+            return self.called(fault, state);
         }
-        let log = std::mem::take(&mut state.log);
         let trap = error.downcast_ref::<Trap>();
-        let (class, message) = if state.clock.expired || trap == Some(&Trap::Interrupt) {
-            (FaultClass::Deadline, self.exceeded(Limit::Deadline, format!("{} s", self.budget.deadline.as_secs_f64())))
-        } else if trap == Some(&Trap::OutOfFuel) {
-            (FaultClass::OutOfFuel, self.exceeded(Limit::Fuel, format!("{} units of fuel", self.budget.fuel)))
-        } else if let Some(wanted) = state.memory.refused {
-            let limit = format!("{} bytes of memory (it wanted {wanted})", self.budget.memory);
-            (FaultClass::OutOfMemory, self.exceeded(Limit::Memory, limit))
-        } else if let Some(trap) = trap {
-            (FaultClass::Trap, trap_text(*trap, error, &log))
-        } else {
-            let cause = error.root_cause().to_string();
-            match cause.contains("hostcalls has been exhausted") {
-                true => (
-                    FaultClass::BadOutput,
-                    self.exceeded(Limit::Output, format!("{} bytes of output", self.budget.output)),
-                ),
-                false => (FaultClass::BadOutput, format!("what it handed over breaks the component ABI: {cause}")),
-            }
+        let fault = self.broken(trap, state).unwrap_or_else(|| match trap {
+            Some(trap) => self.fault(FaultClass::Trap, trap_text(*trap, error, &state.log)),
+            None => self.refused(error),
+        });
+        Fault { log: state.log.take(), ..fault }
+    }
+
+    /// Hands on the fault of something that was called.
+    fn called(&self, mut fault: Fault, state: &mut State) -> Fault {
+        let label = &self.provider.pass.label;
+        fault.callers.push(format!("{label}, {}", self.name()));
+        fault.log.extend(state.log.take().iter().map(|line| format!("{label}: {line}")));
+        fault
+    }
+
+    /// The limit that ended the call, if one did.
+    fn broken(&self, trap: Option<&Trap>, state: &State) -> Option<Fault> {
+        let budget = &self.budget;
+        let (class, what) = match trap {
+            _ if state.clock.expired => return Some(self.too_long()),
+            _ if state.log.excess().is_some() => return state.log.excess().map(|written| self.too_loud(written)),
+            Some(Trap::OutOfFuel) => (FaultClass::OutOfFuel, format!("{} units of fuel", budget.fuel)),
+            Some(Trap::StackOverflow) => (FaultClass::OutOfStack, format!("{} bytes of stack", budget.stack)),
+            // These are arithmetic's, whatever was refused before.
+            Some(Trap::IntegerDivisionByZero | Trap::IntegerOverflow | Trap::BadConversionToInteger) => return None,
+            _ => match (state.limiter.refused_memory(), state.limiter.refused_table()) {
+                (Some(wanted), _) => {
+                    (FaultClass::OutOfMemory, format!("{} bytes of memory (it wanted {wanted})", budget.memory))
+                }
+                (None, Some(wanted)) => {
+                    let what = format!("{} entries of tables (it wanted {wanted})", budget.table_entries);
+                    (FaultClass::OutOfTable, what)
+                }
+                (None, None) => return None,
+            },
         };
-        Fault { log, ..self.fault(class, message) }
+        Some(self.exceeded(class, what))
     }
 
-    fn exceeded(&self, limit: Limit, what: String) -> String {
-        format!(
-            "more than the {what} that a call of {} may use; raise it with {}",
-            self.provider.interface,
-            limit.flag()
-        )
+    /// What wasmtime refused without a trap.
+    fn refused(&self, error: &wasmtime::Error) -> Fault {
+        if error.is::<PoolConcurrencyLimitError>() {
+            let message = format!("no room for another instance, so many are in use: {error}; run fewer jobs at once");
+            return self.fault(FaultClass::Host("busy"), message);
+        }
+        let cause = error.root_cause().to_string();
+        // These two are no types of wasmtime's public interface; tests hold the texts.
+        if cause.contains("fuel allocated for hostcalls has been exhausted") {
+            // It struck inside the component if that was handing arguments to an import.
+            return match error.is::<WasmBacktrace>() {
+                true => {
+                    self.exceeded(FaultClass::ArgumentsTooLarge, format!("{} bytes of arguments", self.budget.value))
+                }
+                false => self.exceeded(FaultClass::OutputTooLarge, format!("{} bytes of output", self.budget.output)),
+            };
+        }
+        if cause.starts_with("resource limit exceeded") {
+            return self.exceeded(FaultClass::OutOfInstances, format!("{} instances ({cause})", self.budget.instances));
+        }
+        self.fault(FaultClass::BadOutput, format!("what it handed over breaks the component ABI: {cause}"))
     }
 
-    fn check(&self, results: &[Val]) -> Result<(), Fault> {
+    pub(crate) fn exceeded(&self, class: FaultClass, what: impl fmt::Display) -> Fault {
+        let flag = class.flag().unwrap_or_default();
+        let interface = &self.provider.interface;
+        let message = format!("more than the {what} that a call of {interface} may use; raise it with {flag}");
+        self.fault(class, message)
+    }
+
+    fn too_long(&self) -> Fault {
+        self.exceeded(FaultClass::Deadline, format!("{} s", self.budget.deadline.as_secs_f64()))
+    }
+
+    fn too_loud(&self, written: u64) -> Fault {
+        let what = format!("{} bytes of log (it wrote {written})", self.budget.log);
+        self.exceeded(FaultClass::LogTooLarge, what)
+    }
+
+    /// The limit that a call broke which came to its end.
+    fn excess(&self, results: &[Val], state: &mut State) -> Option<Fault> {
         let (size, depth) = results.first().map_or((0, 0), value::measure);
         if size > self.budget.output {
-            let message =
-                self.exceeded(Limit::Output, format!("{} bytes of output (it returned {size})", self.budget.output));
-            return Err(self.fault(FaultClass::BadOutput, message));
+            let what = format!("{} bytes of output (it returned {size})", self.budget.output);
+            return Some(self.exceeded(FaultClass::OutputTooLarge, what));
         }
-        if depth > MAX_DEPTH {
-            let message = format!(
-                "it returned a value nested {depth} deep; values crossing the host nest at most {MAX_DEPTH} deep"
-            );
-            return Err(self.fault(FaultClass::BadOutput, message));
+        // Also what it took to lift the results.
+        self.too_deep(depth).or_else(|| state.clock.has_expired().then(|| self.too_long()))
+    }
+
+    /// Whether arguments may be handed over.
+    pub(crate) fn oversized<'v>(&self, args: impl IntoIterator<Item = &'v Val>) -> Option<Fault> {
+        let sizes = args.into_iter().map(value::measure);
+        let (size, depth) = sizes.fold((0, 0), |(size, depth), (own, deep)| (size + own, depth.max(deep)));
+        if size > self.budget.value {
+            let what = format!("{} bytes of arguments (they take {size})", self.budget.value);
+            return Some(self.exceeded(FaultClass::ArgumentsTooLarge, what));
         }
-        Ok(())
+        self.too_deep(depth)
+    }
+
+    fn too_deep(&self, depth: usize) -> Option<Fault> {
+        let allowed = self.budget.depth;
+        let what = format!("{allowed} levels of nesting in a value (this one has {depth})");
+        (depth as u64 > allowed).then(|| self.exceeded(FaultClass::ValueTooDeep, what))
+    }
+
+    /// What wasmtime may allocate for one transfer out of a component: a `Val` a byte in
+    /// the worst case, so a list of bytes of an eighth of the limit always fits, and texts
+    /// of all of it. One amount holds for results and for arguments of imports.
+    fn transfer(&self) -> usize {
+        let Budget { output, value, .. } = self.budget;
+        let largest = if self.provider.pass.needs.is_empty() { output } else { output.max(value) };
+        usize::try_from(largest.saturating_mul(4).saturating_add(1 << 20)).unwrap_or(usize::MAX)
     }
 }
 
-/// What wasmtime may allocate for one transfer out of a component: a `Val` a byte in the
-/// worst case, so a list of bytes of an eighth of the output limit always fits, and texts
-/// of all of it.
-fn transfer(output: u64) -> usize {
-    usize::try_from(output.saturating_mul(4).saturating_add(1 << 20)).unwrap_or(usize::MAX)
-}
-
-fn trap_text(trap: Trap, error: &wasmtime::Error, log: &[String]) -> String {
-    let mut text = match log.iter().rev().find(|line| line.contains("panicked")) {
+fn trap_text(trap: Trap, error: &wasmtime::Error, log: &Log) -> String {
+    let mut text = match log.panic() {
         Some(panic) => format!("{} ({trap})", panic.trim_start_matches("error: ")),
         None => trap.to_string(),
     };
@@ -300,15 +369,10 @@ fn log(mut store: StoreContextMut<'_, State>, args: &[Val]) -> wasmtime::Result<
         Some(Val::String(other)) => other,
         _ => level,
     };
-    let mut line = format!("{level}: {message}");
-    if line.len() > MAX_LINE {
-        line.truncate(line.floor_char_boundary(MAX_LINE));
-        line.push('…');
+    let log = &mut store.data_mut().log;
+    log.push(level, message);
+    match log.excess() {
+        None => Ok(()),
+        Some(_) => Err(wasmtime::format_err!("the log is full")),
     }
-    let lines = &mut store.data_mut().log;
-    if lines.len() == MAX_LOG {
-        lines.remove(0);
-    }
-    lines.push(line);
-    Ok(())
 }

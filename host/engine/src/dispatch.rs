@@ -10,7 +10,6 @@ use wasmtime::component::Val;
 use crate::call::{Call, Services, Spent};
 use crate::engine::Inner;
 use crate::fault::{Fault, FaultClass};
-use crate::limits::{MAX_DEPTH, MAX_VALUE};
 use crate::memo;
 use crate::name::InterfaceName;
 use crate::providers::{Provider, Providers};
@@ -21,8 +20,11 @@ use crate::value;
 /// How many components may call each other in a row, each on top of the stack of the last.
 const MAX_CHAIN: usize = 12;
 
-/// Stack for a thread in which such a chain runs: wasmtime gives each call 512 KiB.
-pub(crate) const STACK: usize = 16 << 20;
+/// Stack that the host itself uses for each call of a chain, at most.
+const HOST_STACK: usize = 768 << 10;
+
+/// The stack of a component that fits on any thread beside what the thread did before.
+const SMALL_STACK: usize = 512 << 10;
 
 impl Inner {
     /// Who serves an interface, or why nobody does.
@@ -35,6 +37,7 @@ impl Inner {
             message,
             at: Some(interface.to_owned()),
             log: Vec::new(),
+            callers: Vec::new(),
         };
         let Some(wanted) = InterfaceName::parse(interface) else {
             let message = "this is no interface name; write package:name/interface@version".to_owned();
@@ -112,6 +115,7 @@ impl Inner {
                 message: format!("there is no such function; there are {known}"),
                 at: None,
                 log: Vec::new(),
+                callers: Vec::new(),
             });
         };
         let call = Call { provider, function, signature, budget };
@@ -125,13 +129,8 @@ impl Inner {
     }
 
     fn memoised(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Answer, Fault> {
-        let sizes = args.iter().map(value::measure);
-        let (size, depth) = sizes.fold((0, 0), |(size, depth), (own, deep)| (size + own, depth.max(deep)));
-        if size > MAX_VALUE || depth > MAX_DEPTH {
-            let message = format!(
-                "the arguments take {size} bytes and nest {depth} deep; values that cross the host take at most {MAX_VALUE} and {MAX_DEPTH}"
-            );
-            return Err(call.fault(FaultClass::BadArguments, message));
+        if let Some(fault) = call.oversized(args) {
+            return Err(fault);
         }
         let Some(cache) = &self.cache else {
             let (results, spent) = self.fresh(call, args)?;
@@ -156,11 +155,11 @@ impl Inner {
     /// Runs a call in an instance of its own; on a stack that is large enough where it may
     /// lead to further calls.
     fn fresh(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<(Vec<Val>, Spent), Fault> {
-        if call.provider.pass.component_needs().next().is_none() {
+        let stack = self.options.limits.stack();
+        if call.provider.pass.component_needs().next().is_none() && stack <= SMALL_STACK {
             return call.run(self, None, args);
         }
-        on_large_stack(|| call.run(self, None, args))
-            .unwrap_or_else(|| Err(call.fault(FaultClass::Host("thread"), "no thread could be started for the call")))
+        on_large_stack(stack, || call.run(self, None, args)).unwrap_or_else(|| Err(no_thread(call)))
     }
 
     /// Runs a driver: never from the memo.
@@ -172,9 +171,9 @@ impl Inner {
         args: &[Val],
     ) -> Result<Vec<Val>, Fault> {
         let call = self.prepare(provider, function)?;
-        let (results, spent) = on_large_stack(|| call.run(self, Some(services), args)).unwrap_or_else(|| {
-            Err(call.fault(FaultClass::Host("thread"), "no thread could be started for the call"))
-        })?;
+        let stack = self.options.limits.stack();
+        let ran = on_large_stack(stack, || call.run(self, Some(services), args));
+        let (results, spent) = ran.unwrap_or_else(|| Err(no_thread(&call)))?;
         self.record(&call, &spent, false);
         Ok(results)
     }
@@ -241,6 +240,7 @@ fn mismatch(provider: &Provider, function: &str, difference: &str) -> Fault {
         ),
         at: Some(provider.interface.to_string()),
         log: Vec::new(),
+        callers: Vec::new(),
     }
 }
 
@@ -316,11 +316,17 @@ fn chain(provider: &Provider) -> Option<usize> {
     Some(longest + 1).filter(|length| *length <= MAX_CHAIN)
 }
 
-/// Runs on a thread with room for a chain of calls; `None` where none can be started. A
-/// panic goes on in the caller.
-fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+fn no_thread(call: &Call<'_>) -> Fault {
+    let message = "no thread with room for the call could be started; give less --stack";
+    call.fault(FaultClass::Host("thread"), message)
+}
+
+/// Runs on a thread with room for a chain of calls, each with a stack of that size; `None`
+/// where none can be started. A panic goes on in the caller.
+fn on_large_stack<T: Send>(stack: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
+    let room = stack.saturating_add(HOST_STACK).saturating_mul(MAX_CHAIN);
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()?;
+        let thread = std::thread::Builder::new().stack_size(room).spawn_scoped(scope, work).ok()?;
         Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }

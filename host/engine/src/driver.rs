@@ -155,6 +155,7 @@ fn job_provider(driver: &Arc<Pass>, providers: &Providers) -> Result<Provider, F
             message: format!("it is no driver: it does not export {JOB}"),
             at: None,
             log: Vec::new(),
+            callers: Vec::new(),
         }),
     }
 }

@@ -14,7 +14,7 @@ use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 use crate::call::{self, State};
 use crate::dispatch::arguments;
 use crate::fault::{Error, Fault};
-use crate::limits::{Limits, MAX_TABLE};
+use crate::limits::Limits;
 use crate::pass::Pass;
 use crate::providers::Providers;
 use crate::trace::CallTrace;
@@ -22,8 +22,12 @@ use crate::trace::CallTrace;
 /// How often deadlines are looked at.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Instances that may live at once.
-const INSTANCES: u32 = 128;
+/// Calls for which there is room at once, each with as many instances as it may have.
+const CALLS: u64 = 16;
+
+/// Bytes of the host's that describe an instance: some for each function that may be called
+/// through a table, so that the largest language runtimes fit.
+const INSTANCE_SIZE: usize = 16 << 20;
 
 /// How an engine is set up.
 #[derive(Clone, Debug, Default)]
@@ -177,8 +181,9 @@ impl Inner {
     pub(crate) fn wasmtime(&self) -> Result<&wasmtime::Engine, String> {
         let made = self.wasmtime.get_or_init(|| {
             // A pool reserves address space, which a container may refuse; without it calls
-            // only start slower.
-            let engine = wasmtime::Engine::new(&config(true)).or_else(|_| wasmtime::Engine::new(&config(false)));
+            // only start slower, and every access to memory is checked in code.
+            let engine = wasmtime::Engine::new(&config(&self.options.limits, true))
+                .or_else(|_| wasmtime::Engine::new(&config(&self.options.limits, false)));
             let engine = engine.map_err(|error| format!("no WebAssembly can run on this machine: {error:#}"))?;
             tick(&engine).map_err(|error| format!("no thread for deadlines could be started: {error}"))?;
             Ok(engine)
@@ -229,21 +234,39 @@ impl Inner {
 }
 
 /// Everything that could make two runs of the same code differ is off or defined.
-fn config(pooled: bool) -> Config {
+fn config(limits: &Limits, pooled: bool) -> Config {
     let mut config = Config::new();
+    let stack = limits.stack().max(1);
     config
+        .max_wasm_stack(stack)
+        // No call runs on such a stack; it may only not be the smaller one.
+        .async_stack_size(stack)
         .consume_fuel(true)
         .epoch_interruption(true)
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true);
     if pooled {
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        // What is too much is refused by the limiter, not by the pool.
+        let (usual, set) = (Limits::default().of(""), limits.of(""));
+        let each = usual.instances.max(set.instances);
+        let entries = usual.table_entries.max(set.table_entries);
+        let instances = small(each.saturating_mul(CALLS));
         let mut pool = PoolingAllocationConfig::default();
-        pool.total_component_instances(INSTANCES)
-            .total_core_instances(INSTANCES * 4)
-            .total_memories(INSTANCES)
-            .total_tables(INSTANCES * 2)
-            .table_elements(MAX_TABLE);
+        // Memories and tables take address space; instances are only counted.
+        pool.total_component_instances(u32::MAX)
+            .total_core_instances(u32::MAX)
+            .total_memories(instances)
+            .total_tables(instances)
+            .max_memories_per_module(small(each))
+            .max_tables_per_module(small(each))
+            .table_elements(usize::try_from(entries).unwrap_or(usize::MAX))
+            .max_core_instance_size(INSTANCE_SIZE)
+            .max_component_instance_size(INSTANCE_SIZE)
+            .total_stacks(0);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    } else {
+        config.memory_reservation(0).memory_reservation_for_growth(0).memory_guard_size(0);
     }
     config
 }

@@ -32,15 +32,29 @@ impl std::error::Error for Error {}
 /// How a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultClass {
-    /// The component trapped: a panic, an overflow of the stack, an access out of bounds.
+    /// The component trapped: a panic, a division by zero, an access out of bounds.
     Trap,
     /// It used up its fuel.
     OutOfFuel,
     /// It asked for more memory than it may have, and failed for it.
     OutOfMemory,
+    /// It asked for more table entries than it may have, and failed for it.
+    OutOfTable,
+    /// Its functions called each other deeper than its stack reaches.
+    OutOfStack,
+    /// It consists of more core instances than a call may have.
+    OutOfInstances,
     /// It ran longer than it may.
     Deadline,
-    /// What it returned is too large, too deep, or not what its type says.
+    /// What it returned is larger than it may be.
+    OutputTooLarge,
+    /// A value that it returned, or was to be given, nests too deep.
+    ValueTooDeep,
+    /// The arguments of the call, or those that it hands to what it calls, are too large.
+    ArgumentsTooLarge,
+    /// It wrote more to the log than it may.
+    LogTooLarge,
+    /// What it returned is not what its type says.
     BadOutput,
     /// Nothing provides an interface that is needed.
     MissingImport,
@@ -49,7 +63,7 @@ pub enum FaultClass {
     /// The caller's arguments do not fit the function, or there is no such function.
     BadArguments,
     /// The host could not do its part: a folder it cannot write, a journal that is not
-    /// this job's.
+    /// this job's, no room for another instance.
     Host(&'static str),
     /// The component itself says no: the code of its own fault record.
     Refused(String),
@@ -62,7 +76,14 @@ impl FaultClass {
             FaultClass::Trap => "trap",
             FaultClass::OutOfFuel => "out-of-fuel",
             FaultClass::OutOfMemory => "out-of-memory",
+            FaultClass::OutOfTable => "out-of-table",
+            FaultClass::OutOfStack => "out-of-stack",
+            FaultClass::OutOfInstances => "out-of-instances",
             FaultClass::Deadline => "deadline",
+            FaultClass::OutputTooLarge => "output-too-large",
+            FaultClass::ValueTooDeep => "value-too-deep",
+            FaultClass::ArgumentsTooLarge => "arguments-too-large",
+            FaultClass::LogTooLarge => "log-too-large",
             FaultClass::BadOutput => "bad-output",
             FaultClass::MissingImport => "missing-import",
             FaultClass::Version => "version",
@@ -72,10 +93,26 @@ impl FaultClass {
         }
     }
 
+    /// The flag that raises the limit, where a limit was broken.
+    pub fn flag(&self) -> Option<&'static str> {
+        match self {
+            FaultClass::OutOfFuel => Some("--fuel"),
+            FaultClass::OutOfMemory => Some("--memory"),
+            FaultClass::OutOfTable => Some("--table-entries"),
+            FaultClass::OutOfStack => Some("--stack"),
+            FaultClass::OutOfInstances => Some("--instances"),
+            FaultClass::Deadline => Some("--deadline"),
+            FaultClass::OutputTooLarge => Some("--max-output"),
+            FaultClass::ValueTooDeep => Some("--max-depth"),
+            FaultClass::ArgumentsTooLarge => Some("--max-value"),
+            FaultClass::LogTooLarge => Some("--max-log"),
+            _ => None,
+        }
+    }
+
     /// Whether it was the component that broke a limit or fell over, rather than said no.
     pub fn is_breakage(&self) -> bool {
-        use FaultClass::{BadOutput, Deadline, OutOfFuel, OutOfMemory, Trap};
-        matches!(self, Trap | OutOfFuel | OutOfMemory | Deadline | BadOutput)
+        self.flag().is_some() || matches!(self, FaultClass::Trap | FaultClass::BadOutput)
     }
 }
 
@@ -94,8 +131,11 @@ pub struct Fault {
     pub message: String,
     /// The place the component's own fault record names, or the argument at fault.
     pub at: Option<String>,
-    /// What it wrote to `auto:host/log`, the last lines of it.
+    /// What it wrote to the log: the first lines and the last; then what those who called it
+    /// wrote, each line with the writer's name.
     pub log: Vec<String>,
+    /// Who called it, the innermost first: the name and `interface#function` of each.
+    pub callers: Vec<String>,
 }
 
 impl Fault {
@@ -109,6 +149,7 @@ impl Fault {
             message: message.into(),
             at: None,
             log: Vec::new(),
+            callers: Vec::new(),
         }
     }
 }
@@ -121,7 +162,8 @@ impl fmt::Display for Fault {
             write!(f, " ({})", &digest.to_string()[..12])?;
         }
         write!(f, ", {}: {}: {}", self.function, self.class.code(), self.message)?;
-        self.at.as_ref().map_or(Ok(()), |at| write!(f, " (at {at})"))
+        self.at.as_ref().map_or(Ok(()), |at| write!(f, " (at {at})"))?;
+        self.callers.iter().try_for_each(|caller| write!(f, "; called by {caller}"))
     }
 }
 

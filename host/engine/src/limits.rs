@@ -1,5 +1,6 @@
-//! The one table of limits of component calls, and what enforces memory. Limits of
-//! artifacts (`.cbin`) are the runtime's.
+//! The one table of limits of component calls, and what counts memories and tables. The
+//! class that each is reported as, and the flag that raises it, stand in [`crate::fault`].
+//! Limits of artifacts (`.cbin`) are the runtime's.
 
 use std::time::Duration;
 
@@ -18,44 +19,23 @@ pub struct Budget {
     pub deadline: Duration,
     /// Bytes of the value it returns.
     pub output: u64,
+    /// Entries of all its tables together.
+    pub table_entries: u64,
+    /// Bytes of stack, those of the host's own frames between two of its functions too.
+    pub stack: u64,
+    /// Core instances that it consists of; memories and tables, as many of each.
+    pub instances: u64,
+    /// How deep a value may nest, in either direction.
+    pub depth: u64,
+    /// Bytes of the arguments together, of its own and of what it calls.
+    pub value: u64,
+    /// Bytes that it may write to the log.
+    pub log: u64,
 }
-
-/// Which of the limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// [`Budget::fuel`].
-    Fuel,
-    /// [`Budget::memory`].
-    Memory,
-    /// [`Budget::deadline`].
-    Deadline,
-    /// [`Budget::output`].
-    Output,
-}
-
-impl Limit {
-    /// The flag that raises it.
-    pub const fn flag(self) -> &'static str {
-        match self {
-            Limit::Fuel => "--fuel",
-            Limit::Memory => "--memory",
-            Limit::Deadline => "--deadline",
-            Limit::Output => "--max-output",
-        }
-    }
-}
-
-/// The deepest a value that crosses the host may nest.
-pub const MAX_DEPTH: usize = 64;
-
-/// The most bytes that the arguments of a call may take.
-pub const MAX_VALUE: u64 = 64 << 20;
-
-/// The most entries of all tables of an instance together.
-pub(crate) const MAX_TABLE: usize = 200_000;
 
 const M: u64 = 1_000_000;
 const G: u64 = 1_000 * M;
+const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// `(interface, G of fuel, MiB of memory, seconds, MiB of output)`; the last row is for
@@ -74,6 +54,14 @@ const TABLE: &[(&str, u64, u64, u64, u64)] = &[
     ("", 10, 512, 60, 64),
 ];
 
+// What is the same for every interface.
+const TABLE_ENTRIES: u64 = 200_000;
+const STACK: u64 = 512 * KIB;
+const INSTANCES: u64 = 64;
+const DEPTH: u64 = 64;
+const VALUE: u64 = 64 * MIB;
+const LOG: u64 = MIB;
+
 /// The table, with what the user has set instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
@@ -85,6 +73,18 @@ pub struct Limits {
     pub deadline: Option<Duration>,
     /// `--max-output`, in bytes.
     pub output: Option<u64>,
+    /// `--table-entries`.
+    pub table_entries: Option<u64>,
+    /// `--stack`, in bytes.
+    pub stack: Option<u64>,
+    /// `--instances`.
+    pub instances: Option<u64>,
+    /// `--max-depth`.
+    pub depth: Option<u64>,
+    /// `--max-value`, in bytes.
+    pub value: Option<u64>,
+    /// `--max-log`, in bytes.
+    pub log: Option<u64>,
 }
 
 impl Limits {
@@ -97,6 +97,12 @@ impl Limits {
             memory: self.memory.unwrap_or(row.2 * MIB),
             deadline: self.deadline.unwrap_or(Duration::from_secs(row.3)),
             output: self.output.unwrap_or(row.4 * MIB),
+            table_entries: self.table_entries.unwrap_or(TABLE_ENTRIES),
+            stack: self.stack.unwrap_or(STACK),
+            instances: self.instances.unwrap_or(INSTANCES),
+            depth: self.depth.unwrap_or(DEPTH),
+            value: self.value.unwrap_or(VALUE),
+            log: self.log.unwrap_or(LOG),
         }
     }
 
@@ -108,42 +114,97 @@ impl Limits {
     }
 }
 
-/// Counts memory and tables of one instance, and remembers what it refused: wasmtime
+impl Limits {
+    /// The stack of every call: engines have one size for all.
+    pub(crate) fn stack(&self) -> usize {
+        usize::try_from(self.of("").stack).unwrap_or(usize::MAX)
+    }
+}
+
+impl Budget {
+    /// All of it as numbers, for keys of what depends on it.
+    pub(crate) fn words(&self) -> [u64; 10] {
+        let deadline = u64::try_from(self.deadline.as_micros()).unwrap_or(u64::MAX);
+        let Budget { fuel, memory, output, table_entries, stack, instances, depth, value, log, .. } = *self;
+        [fuel, memory, deadline, output, table_entries, stack, instances, depth, value, log]
+    }
+}
+
+/// Counts memories and tables of one call, and remembers what it refused: wasmtime
 /// reports a refused growth to the guest alone, and the guest then fails in its own way.
+/// A guest that is given what it asks for after a refusal has found its way around it.
 #[derive(Debug)]
-pub(crate) struct MemoryLimiter {
+pub(crate) struct Limiter {
+    memory: Counted,
+    tables: Counted,
+    instances: usize,
+}
+
+/// Something that grows up to a limit.
+#[derive(Debug)]
+struct Counted {
     limit: u64,
     used: u64,
-    tables: usize,
-    /// The size that was refused.
-    pub(crate) refused: Option<u64>,
+    refused: Option<u64>,
 }
 
-impl MemoryLimiter {
-    pub(crate) fn new(limit: u64) -> MemoryLimiter {
-        MemoryLimiter { limit, used: 0, tables: 0, refused: None }
+impl Counted {
+    fn new(limit: u64) -> Counted {
+        Counted { limit, used: 0, refused: None }
+    }
+
+    fn grow(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
+        let total = self.used.saturating_add(desired.saturating_sub(current) as u64);
+        let fits = total <= self.limit;
+        self.refused = (!fits).then_some(total);
+        // Above its own maximum it cannot grow anyway.
+        let grows = fits && maximum.is_none_or(|maximum| desired <= maximum);
+        if grows {
+            self.used = total;
+        }
+        grows
     }
 }
 
-impl ResourceLimiter for MemoryLimiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.used.saturating_add((desired - current.min(desired)) as u64);
-        if total > self.limit {
-            self.refused = Some(total);
-            return Ok(false);
+impl Limiter {
+    pub(crate) fn new(budget: &Budget) -> Limiter {
+        Limiter {
+            memory: Counted::new(budget.memory),
+            tables: Counted::new(budget.table_entries),
+            instances: usize::try_from(budget.instances).unwrap_or(usize::MAX),
         }
-        self.used = total;
-        Ok(true)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.tables.saturating_add(desired - current.min(desired));
-        if total > MAX_TABLE {
-            self.refused = Some(self.used);
-            return Ok(false);
-        }
-        self.tables = total;
-        Ok(true)
+    /// The bytes of memory that were refused last, if nothing was granted since.
+    pub(crate) fn refused_memory(&self) -> Option<u64> {
+        self.memory.refused
+    }
+
+    /// The same for entries of tables.
+    pub(crate) fn refused_table(&self) -> Option<u64> {
+        self.tables.refused
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(self.memory.grow(current, desired, maximum))
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(self.tables.grow(current, desired, maximum))
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn memories(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.instances
     }
 }
 

@@ -15,7 +15,7 @@ const VERSION: &str = "auto-memo-1\n";
 /// What a result depends on.
 pub(crate) fn key(identity: Digest, function: &str, budget: &Budget, args: &[Val]) -> Digest {
     let mut bytes = Vec::new();
-    for limit in [budget.fuel, budget.memory, budget.deadline.as_micros() as u64, budget.output] {
+    for limit in budget.words() {
         bytes.extend_from_slice(&limit.to_le_bytes());
     }
     value::encode(&[Val::String(function.to_owned())], &mut bytes);

@@ -4,8 +4,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::dispatch::STACK;
-
 /// Applies `work` to every item. Where no thread can be started, this one does it all.
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(items.len());
@@ -25,7 +23,7 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     thread::scope(|scope| {
         for _ in 1..workers {
             // Fewer threads only take longer.
-            let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, take);
+            let _ = thread::Builder::new().spawn_scoped(scope, take);
         }
         take();
     });

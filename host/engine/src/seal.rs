@@ -364,6 +364,7 @@ fn no_gate() -> Fault {
         message: "there is no gate, so nothing can be judged; add a component that exports it".to_owned(),
         at: Some(GATE.to_owned()),
         log: Vec::new(),
+        callers: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use wasmtime::component::Val;
 
-/// Stops [`decode`] at nesting that [`crate::limits::MAX_DEPTH`] would never let through.
+/// Stops [`decode`] at nesting that no type of a loaded component has.
 const MAX_NESTING: usize = 200;
 
 /// Appends the bytes of some values.

@@ -12,6 +12,11 @@ pub fn component(wit: &str, world: &str, core: &str) -> Vec<u8> {
     auto_tests::text::component(wit, world, core).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
+/// The same with a whole module, which has its own memory and `cabi_realloc`.
+pub fn component_of(wit: &str, world: &str, module: &str) -> Vec<u8> {
+    auto_tests::text::encode(wit, world, module).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
 /// `third:party/sums@VERSION` with `add: func(a: u32, b: u32) -> u32`, implemented by
 /// `body`, which leaves an i32.
 pub fn adder(version: &str, body: &str) -> Vec<u8> {
