@@ -144,6 +144,11 @@ impl Body {
         self.op(Instruction::I32Load(word(offset, 2)));
     }
 
+    /// Stores 32 bits at an offset from an address; both are on the stack.
+    pub(crate) fn store(&mut self, offset: u32) {
+        self.op(Instruction::I32Store(word(offset, 2)));
+    }
+
     /// Writes `address` of 16 bytes to `target`, `offset` bytes on.
     pub(crate) fn copy_node(&mut self, address: Local, target: Local, offset: u32) {
         for half in [0, 8] {

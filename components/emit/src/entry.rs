@@ -1,15 +1,16 @@
 //! The exports of a module: `run`, `resume` and `assess` of `auto:cbin/behavior`, in the
 //! canonical ABI, and the allocator.
 
-use auto_schema::ir::PPM;
+use auto_kit::Fault;
+use auto_schema::ir::{Body as Kind, Graph, PPM};
 use auto_schema::types::{Field, Type};
 use wasm_encoder::{Instruction, ValType};
 
 use crate::code::{Body, Callee, Local, Unit};
-use crate::constants::{LENGTH, MEMBER, MEMBER_VALUE, POINTER};
+use crate::constants::{LENGTH, MEMBER, MEMBER_VALUE, POINTER, Place};
 use crate::program::{Program, Source, Step, StepInput};
 use crate::types::Checks;
-use crate::{expression, guard};
+use crate::{expression, flow, guard};
 
 const RUN: &str = "auto:cbin/behavior@0.1.0#run";
 const RESUME: &str = "auto:cbin/behavior@0.1.0#resume";
@@ -19,7 +20,88 @@ const ASSESS: &str = "auto:cbin/behavior@0.1.0#assess";
 const POINTER_IN: Local = Local(0);
 const LENGTH_IN: Local = Local(1);
 
-/// All code of a program.
+/// All code of a graph that chooses, loops or asks. `id` is of the graph.
+pub(crate) fn compile_flow(graph: &Graph, id: &[u8; 32]) -> Result<Unit, Fault> {
+    let input = graph.input().and_then(|node| node.outputs.first());
+    let input = input.ok_or_else(|| Fault::new("bad-graph", "a graph has one input node, with one output"))?;
+    let guard =
+        flow::guard_of(graph)?.and_then(|node| if let Kind::Guard(guard) = &node.body { Some(guard) } else { None });
+    let mut unit = Unit::default();
+    let mut checks = Checks::default();
+    let parts = Parts {
+        check: checks.check(&input.ty, &mut unit),
+        guard: guard.map(|guard| guard::compile(guard, &input.ty, &mut checks, &mut unit)),
+        limit: guard.map_or(0, |guard| guard.limit),
+    };
+    let answer = flow::compile(graph, parts.limit, &mut checks, &mut unit)?;
+    let asks = !graph.capabilities().is_empty();
+    let from_input = from_input(&parts, answer, asks, &mut unit);
+    let id = asks.then(|| unit.constants.bytes(id));
+    let run = run_flow(id, from_input, &mut unit);
+    let resume = match id {
+        Some(id) => resume_flow(id, from_input, &mut unit),
+        None => resume(&mut unit),
+    };
+    let assess = assess(&parts, &mut unit);
+    unit.exports = exports(run, resume, assess);
+    Ok(unit)
+}
+
+fn exports(run: Callee, resume: Callee, assess: Callee) -> Vec<(&'static str, Callee)> {
+    vec![("cabi_realloc", Callee::Runtime("rt_realloc")), (RUN, run), (RESUME, resume), (ASSESS, assess)]
+}
+
+/// From the handle of an input to the result of `run`.
+fn from_input(parts: &Parts, answer: Callee, asks: bool, unit: &mut Unit) -> Callee {
+    let mut body = Body::new(&[ValType::I32], ValType::I32);
+    let [input, value] = [Local(0), body.local()];
+    accept(&mut body, parts, input);
+    body.get(input);
+    body.call(answer);
+    body.tee(value);
+    body.op(Instruction::I32Eqz);
+    body.when();
+    body.runtime("rt_stopped");
+    body.give();
+    body.end();
+    body.get(value);
+    body.runtime(if asks { "rt_finish" } else { "rt_answer" });
+    unit.add(body)
+}
+
+fn run_flow(id: Option<Place>, from_input: Callee, unit: &mut Unit) -> Callee {
+    let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
+    let input = read(&mut body);
+    refuse_unread(&mut body, input);
+    if let Some(id) = id {
+        body.get(input);
+        body.address(id);
+        body.runtime("rt_start");
+    }
+    body.get(input);
+    body.call(from_input);
+    unit.add(body)
+}
+
+/// `resume` of a program that asks: from the state to the input, and on as `run`.
+fn resume_flow(id: Place, from_input: Callee, unit: &mut Unit) -> Callee {
+    let mut body = Body::new(&[ValType::I32; 5], ValType::I32);
+    let input = body.local();
+    (0..5).for_each(|parameter| body.get(Local(parameter)));
+    body.address(id);
+    body.runtime("rt_resume");
+    body.tee(input);
+    body.op(Instruction::I32Eqz);
+    body.when();
+    body.runtime("rt_stopped");
+    body.give();
+    body.end();
+    body.get(input);
+    body.call(from_input);
+    unit.add(body)
+}
+
+/// All code of a program of expressions.
 pub(crate) fn compile(program: &Program<'_>) -> Unit {
     let mut unit = Unit::default();
     let mut checks = Checks::default();
@@ -34,8 +116,7 @@ pub(crate) fn compile(program: &Program<'_>) -> Unit {
     let run = run(program, &parts, &steps, &mut unit);
     let assess = assess(&parts, &mut unit);
     let resume = resume(&mut unit);
-    unit.exports =
-        vec![("cabi_realloc", Callee::Runtime("rt_realloc")), (RUN, run), (RESUME, resume), (ASSESS, assess)];
+    unit.exports = exports(run, resume, assess);
     unit
 }
 
@@ -62,35 +143,8 @@ fn step_function(step: &Step, answers: bool, unit: &mut Unit) -> Callee {
 fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) -> Callee {
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
     let input = read(&mut body);
-    body.get(input);
-    body.op(Instruction::I32Eqz);
-    body.when();
-    body.runtime("rt_bad_json");
-    body.give();
-    body.end();
-    if let Some(check) = parts.check {
-        let failure = body.local();
-        body.get(input);
-        body.call(check);
-        body.tee(failure);
-        body.when();
-        body.get(failure);
-        body.runtime("rt_bad_type");
-        body.give();
-        body.end();
-    }
-    if let Some(guard) = parts.guard {
-        // All that matters here is whether it is above the limit.
-        let (reason, score) = measure(&mut body, guard, input, parts.limit);
-        body.get(score);
-        body.constant(parts.limit);
-        body.op(Instruction::I32GtU);
-        body.when();
-        novelty(&mut body, reason, score, parts.limit);
-        body.runtime("rt_abstain");
-        body.give();
-        body.end();
-    }
+    refuse_unread(&mut body, input);
+    accept(&mut body, parts, input);
     let mut values: Vec<Local> = Vec::new();
     for (step, callee) in program.steps.iter().zip(steps) {
         let value = body.local();
@@ -114,6 +168,43 @@ fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) 
     unit.add(body)
 }
 
+/// Returns `bad-input` where the input was no JSON.
+fn refuse_unread(body: &mut Body, input: Local) {
+    body.get(input);
+    body.op(Instruction::I32Eqz);
+    body.when();
+    body.runtime("rt_bad_json");
+    body.give();
+    body.end();
+}
+
+/// Returns unless the input is of its type and the guard lets it through.
+fn accept(body: &mut Body, parts: &Parts, input: Local) {
+    if let Some(check) = parts.check {
+        let failure = body.local();
+        body.get(input);
+        body.call(check);
+        body.tee(failure);
+        body.when();
+        body.get(failure);
+        body.runtime("rt_bad_type");
+        body.give();
+        body.end();
+    }
+    if let Some(guard) = parts.guard {
+        // All that matters here is whether it is above the limit.
+        let (reason, score) = measure(body, guard, input, parts.limit);
+        body.get(score);
+        body.constant(parts.limit);
+        body.op(Instruction::I32GtU);
+        body.when();
+        novelty(body, reason, score, parts.limit);
+        body.runtime("rt_abstain");
+        body.give();
+        body.end();
+    }
+}
+
 fn source(source: Source, input: Local, values: &[Local]) -> Local {
     match source {
         Source::Input => input,
@@ -128,14 +219,21 @@ fn step_argument(body: &mut Body, from: &StepInput, input: Local, values: &[Loca
         StepInput::One(from, _) => return body.get(source(*from, input, values)),
         StepInput::Record(fields) => fields,
     };
+    let members: Vec<(&str, Local)> =
+        fields.iter().map(|(field, from)| (field.name.as_str(), source(*from, input, values))).collect();
+    record(body, &members, unit);
+}
+
+/// Pushes the handle of a record, whose keys are in canonical order.
+pub(crate) fn record(body: &mut Body, fields: &[(&str, Local)], unit: &mut Unit) {
     let members = body.local();
     body.constant(MEMBER * fields.len() as u32);
     body.runtime("rt_allocate");
     body.set(members);
-    for (index, (field, from)) in (0..).zip(fields) {
-        let place = unit.constants.bytes(field.name.as_bytes());
-        body.key(members, MEMBER * index, place, field.name.len());
-        body.copy_node(source(*from, input, values), members, MEMBER * index + MEMBER_VALUE);
+    for (index, (name, value)) in (0..).zip(fields) {
+        let place = unit.constants.bytes(name.as_bytes());
+        body.key(members, MEMBER * index, place, name.len());
+        body.copy_node(*value, members, MEMBER * index + MEMBER_VALUE);
     }
     body.get(members);
     body.constant(fields.len() as u32);

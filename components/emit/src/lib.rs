@@ -3,7 +3,7 @@
 //! of the world `auto:cbin/cbin` with zero imports.
 //!
 //! [`emit`] is the pass; the rest goes graph to [`program`], program to code ([`entry`],
-//! [`expression`], [`types`], [`guard`]), code to module ([`link`]), module to bytes
+//! [`expression`], [`types`], [`guard`]; [`flow`] for graphs that choose, loop or ask), code to module ([`link`]), module to bytes
 //! ([`module`], [`meter`]). Nothing here looks at the evidence or decides anything.
 
 mod access;
@@ -11,6 +11,7 @@ mod code;
 mod constants;
 mod entry;
 mod expression;
+mod flow;
 mod guard;
 mod link;
 mod meter;
@@ -28,6 +29,7 @@ mod bindings {
 }
 
 use auto_kit::Fault;
+use auto_schema::digest::Digest;
 pub use bindings::exports::auto::pass::emit::Emitted;
 
 /// `auto-rt`, relocatable (build.rs).
@@ -41,10 +43,16 @@ const MAX_PAGES: u32 = 512;
 ///
 /// Faults: `bad-graph` (not a valid graph, or an expression that does not parse),
 /// `unsupported-node` (a node without code generation, named in `at`), `too-large` (an
-/// expression of too many nodes, or constants that leave a call no memory).
+/// expression of too many nodes, a way through the graph that is too long, or constants that
+/// leave a call no memory).
 pub fn emit(graph: &[u8]) -> Result<Emitted, Fault> {
+    let id = Digest::of(graph);
     let graph = auto_kit::graph(graph)?;
-    let unit = entry::compile(&program::Program::of(&graph)?);
+    let unit = if flow::is_flow(&graph) {
+        entry::compile_flow(&graph, id.as_bytes())?
+    } else {
+        entry::compile(&program::Program::of(&graph)?)
+    };
     let built = || -> Result<(module::Module, Vec<u8>), link::LinkError> {
         let linked = link::link(&link::Object::parse(RUNTIME)?, &unit)?;
         let metered = linked.encode_metered()?;

@@ -1,5 +1,5 @@
-//! Graphs to programs: which nodes an answer needs, in what order, and whether all of
-//! them are nodes that this pass has code for.
+//! Graphs of expressions to programs: which nodes an answer needs, in what order, and whether
+//! all of them are nodes that this pass has code for.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,8 @@ use auto_kit::Fault;
 use auto_lang::Expr;
 use auto_schema::ir::{Body, Graph, Guard, Node};
 use auto_schema::types::{Field, Type};
+
+use crate::flow::KNOWN;
 
 /// The most nodes of one expression; engines take long over functions that are longer.
 const MAX_SIZE: usize = 20_000;
@@ -88,13 +90,7 @@ impl<'g> Planner<'g> {
         let inputs = self.driving(node)?;
         let source = match &node.body {
             Body::Expression { source } => {
-                let expression = auto_lang::parse(source).map_err(|error| {
-                    Fault::new("bad-graph", format!("the expression does not parse: {error}")).at(place(node))
-                })?;
-                if expression.size() > MAX_SIZE {
-                    let message = format!("an expression of {} nodes; {MAX_SIZE} are allowed", expression.size());
-                    return Err(Fault::new("too-large", message).at(place(node)));
-                }
+                let expression = parsed(node, source)?;
                 self.steps.push(Step { expression, input: step_input(node, inputs) });
                 Source::Step(self.steps.len() - 1)
             }
@@ -103,7 +99,7 @@ impl<'g> Planner<'g> {
                 Source::Input
             }
             Body::Guard(_) => return Err(unsupported(node, "only one guard, and only on the input")),
-            _ => return Err(unsupported(node, "input, guard, expression and output nodes")),
+            _ => return Err(unsupported(node, KNOWN)),
         };
         self.sources.insert(node.id, source);
         Ok(source)
@@ -124,15 +120,26 @@ fn step_input(node: &Node, sources: Vec<Source>) -> StepInput {
     StepInput::Record(fields)
 }
 
-fn place(node: &Node) -> String {
+/// An expression of a node.
+pub(crate) fn parsed(node: &Node, source: &str) -> Result<Expr, Fault> {
+    let expression = auto_lang::parse(source)
+        .map_err(|error| Fault::new("bad-graph", format!("the expression does not parse: {error}")).at(place(node)))?;
+    if expression.size() > MAX_SIZE {
+        let message = format!("an expression of {} nodes; {MAX_SIZE} are allowed", expression.size());
+        return Err(Fault::new("too-large", message).at(place(node)));
+    }
+    Ok(expression)
+}
+
+pub(crate) fn place(node: &Node) -> String {
     format!("node {}", node.id)
 }
 
-fn unconnected(node: &Node) -> Fault {
+pub(crate) fn unconnected(node: &Node) -> Fault {
     Fault::new("bad-graph", "an input is not connected").at(place(node))
 }
 
-fn unsupported(node: &Node, known: &str) -> Fault {
+pub(crate) fn unsupported(node: &Node, known: &str) -> Fault {
     let message = format!(
         "no code can be generated for the {} node {:?}: this pass knows {known}; use an emit pass that knows more",
         node.body.kind(),

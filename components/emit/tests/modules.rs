@@ -301,8 +301,6 @@ fn what_cannot_be_compiled_is_named() {
         edges: vec![edge(0, 7, 0), edge(7, 9, 0)],
         regions: Vec::new(),
     };
-    let mut effect = graph(Body::Effect { capability: "net".to_owned(), catches: false });
-    effect.nodes[1].effects.capabilities.push(auto_schema::ir::Capability::Net);
     let mut module = graph(Body::Module { digest: auto_schema::digest::Digest::of(b"x") });
     module.nodes[1].uncertainty = auto_schema::ir::Uncertainty::Probabilistic;
     let mut model = graph(Body::Model { format: "tree".to_owned(), weights: vec![1] });
@@ -323,7 +321,7 @@ fn what_cannot_be_compiled_is_named() {
         edges: vec![edge(0, 1, 0), edge(1, 7, 0), edge(7, 9, 0)],
         regions: Vec::new(),
     };
-    for graph in [effect, module, model, late] {
+    for graph in [module, model, late] {
         let fault = auto_emit::emit(&graph.to_bytes().unwrap()).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("unsupported-node", Some("node 7")), "{fault:?}");
         let kind = graph.node(7).unwrap().body.kind();

@@ -30,8 +30,9 @@ pub trait Machine {
 
     fn resume(&mut self, state: &[u8], reply: Result<&[u8], &[u8]>) -> Outcome {
         let (state, state_length) = self.place(state);
+        let case = u32::from(reply.is_err());
         let (reply, reply_length) = self.place(reply.unwrap_or_else(|error| error));
-        let result = self.call("resume", &[state, state_length, 0, reply, reply_length]).unwrap();
+        let result = self.call("resume", &[state, state_length, case, reply, reply_length]).unwrap();
         self.outcome(result)
     }
 
@@ -59,6 +60,14 @@ pub trait Machine {
         match (self.read(at, 1)[0], self.read(at + 4, 1)[0]) {
             (0, 0) => Outcome::Answer(self.string(at + 8)),
             (0, 1) => Outcome::Abstain(self.novelty(at + 8)),
+            (0, 2) => {
+                let (state, length) = (self.word(at + 24), self.word(at + 28));
+                Outcome::Request {
+                    capability: self.string(at + 8),
+                    input: self.string(at + 16),
+                    state: self.read(state, length as usize),
+                }
+            }
             (1, 0) => Outcome::BadInput(self.string(at + 8)),
             (1, 1) => Outcome::Unsupported(self.string(at + 8)),
             other => panic!("no such outcome: {other:?}"),

@@ -7,12 +7,14 @@ use auto_schema::ir::{Body, Bounds, Edge, Effects, End, Graph, Guard, Node, Port
 use auto_schema::types::Type;
 
 pub mod engines;
+pub mod flow;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Answer(String),
     Abstain(Novelty),
+    Request { capability: String, input: String, state: Vec<u8> },
     BadInput(String),
     Unsupported(String),
 }

@@ -36,7 +36,7 @@ fn base() -> usize {
 /// allocated, or starts over where it allocated nothing. Arguments that a host wrote into
 /// the arena without asking are left alone.
 #[unsafe(no_mangle)]
-extern "C" fn rt_begin(pointer: usize, length: usize) {
+pub(super) extern "C" fn rt_begin(pointer: usize, length: usize) {
     if next() == 0 {
         set_next(base().max(pointer.saturating_add(length)));
     }

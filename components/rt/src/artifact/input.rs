@@ -16,7 +16,7 @@ pub(super) static mut ERROR: Error = Error { kind: ErrorKind::UnexpectedEnd, off
 
 /// Reads a JSON text; null where it is none, with the reason in [`ERROR`].
 #[unsafe(no_mangle)]
-unsafe extern "C" fn rt_read(pointer: *const u8, length: usize) -> Handle {
+pub(super) unsafe extern "C" fn rt_read(pointer: *const u8, length: usize) -> Handle {
     // SAFETY: the entry passes on what the host says about its argument; an address
     // outside memory traps.
     let text = unsafe { core::slice::from_raw_parts(pointer, length) };

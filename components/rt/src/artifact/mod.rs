@@ -11,6 +11,7 @@
 //! one of the exports of [`outcome`], which release the whole arena.
 
 mod arena;
+mod effects;
 mod guard;
 mod input;
 mod lists;

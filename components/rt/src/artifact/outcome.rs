@@ -4,6 +4,7 @@
 //! ```text
 //! result<outcome, failure>   0: 0 ok, 4: 0 answer, 8: text
 //!                            0: 0 ok, 4: 1 abstain, 8: reason, 16: score, 20: limit
+//!                            0: 0 ok, 4: 2 request, 8: capability, 16: input, 24: state
 //!                            0: 1 error, 4: 0 bad-input or 1 unsupported, 8: text
 //! novelty                    0: reason, 8: score, 12: limit
 //! ```
@@ -16,7 +17,7 @@ use super::output;
 /// Where results are returned. Rewritten by every call before it returns.
 static mut RESULT: [u32; 8] = [0; 8];
 
-fn returned(words: [u32; 8]) -> *const u32 {
+pub(super) fn returned(words: [u32; 8]) -> *const u32 {
     arena::end();
     // SAFETY: a module has one thread, and the host reads before it calls again.
     unsafe {
@@ -25,9 +26,15 @@ fn returned(words: [u32; 8]) -> *const u32 {
     }
 }
 
+/// The result of a call that has ended somewhere inside.
+#[unsafe(no_mangle)]
+extern "C" fn rt_stopped() -> *const u32 {
+    (&raw const RESULT).cast()
+}
+
 /// `answer`: the canonical text of a value.
 #[unsafe(no_mangle)]
-extern "C" fn rt_answer(value: Handle) -> *const u32 {
+pub(super) extern "C" fn rt_answer(value: Handle) -> *const u32 {
     let mut bytes = Bytes::unbounded();
     if let Some(node) = get(value) {
         output::value(node, &mut bytes);
@@ -90,7 +97,7 @@ fn answer(bytes: Option<Bytes>) -> *const u32 {
 
 /// `abstain`.
 #[unsafe(no_mangle)]
-extern "C" fn rt_abstain(reason: u32, reason_length: u32, score: u32, limit: u32) -> *const u32 {
+pub(super) extern "C" fn rt_abstain(reason: u32, reason_length: u32, score: u32, limit: u32) -> *const u32 {
     returned([0, 1, reason, reason_length, score, limit, 0, 0])
 }
 
@@ -102,11 +109,11 @@ extern "C" fn rt_novelty(reason: u32, reason_length: u32, score: u32, limit: u32
 
 /// `unsupported`, with a message that generated code has.
 #[unsafe(no_mangle)]
-extern "C" fn rt_unsupported(message: u32, message_length: u32) -> *const u32 {
+pub(super) extern "C" fn rt_unsupported(message: u32, message_length: u32) -> *const u32 {
     returned([1, 1, message, message_length, 0, 0, 0, 0])
 }
 
-fn bad_input(message: Bytes) -> *const u32 {
+pub(super) fn bad_input(message: Bytes) -> *const u32 {
     let text = message.finish().unwrap_or_default();
     returned([1, 0, text.as_ptr() as u32, text.len() as u32, 0, 0, 0, 0])
 }
@@ -114,13 +121,19 @@ fn bad_input(message: Bytes) -> *const u32 {
 /// `bad-input` after [`input::rt_read`] gave nothing, in the words of `auto-json`'s error.
 #[unsafe(no_mangle)]
 extern "C" fn rt_bad_json() -> *const u32 {
+    let mut message = Bytes::unbounded();
+    json_error(&mut message);
+    bad_input(message)
+}
+
+/// Why [`input::rt_read`] gave nothing, in the words of `auto-json`'s error.
+#[inline]
+pub(super) fn json_error(message: &mut Bytes) {
     // SAFETY: a module has one thread.
     let error = unsafe { input::ERROR };
-    let mut message = Bytes::unbounded();
     message.extend(error.kind.message().as_bytes());
     message.extend(b" at byte ");
-    output::small(error.offset as i64, &mut message);
-    bad_input(message)
+    output::small(error.offset as i64, message);
 }
 
 /// Where a value is not of the input's type: built from the value outwards, so that the
