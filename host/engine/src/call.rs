@@ -20,9 +20,14 @@ use crate::pass::{HOST_PACKAGE, LOG, Pass};
 use crate::providers::{Provider, Providers};
 use crate::shape::{Interface, Signature};
 use crate::value;
+use crate::wasi::{self, Wasi};
 
 /// Frames of a backtrace that go into a message.
 const FRAMES: usize = 6;
+
+/// The most handles of resources in a call; a component could else make the host keep as
+/// many as it has fuel for.
+const MAX_HANDLES: usize = 100_000;
 
 /// What is served to a driver besides components and the log.
 pub(crate) trait Services: Send {
@@ -41,8 +46,24 @@ pub(crate) struct State {
     limiter: Limiter,
     clock: Clock,
     pub(crate) log: Log,
+    /// Made when first used.
+    wasi: Option<Box<Wasi>>,
     /// The fault of something that was called, to be handed on as it is.
     callee: Option<Fault>,
+}
+
+impl State {
+    /// The state of WASI, with the log that it writes to.
+    pub(crate) fn wasi(&mut self) -> (&mut Wasi, &mut Log) {
+        (self.wasi.get_or_insert_default(), &mut self.log)
+    }
+
+    /// Logs what was written last and ends in no line.
+    fn end_lines(&mut self) {
+        if let Some(wasi) = &mut self.wasi {
+            wasi.end_lines(&mut self.log);
+        }
+    }
 }
 
 /// Time of a call's own.
@@ -111,6 +132,7 @@ impl Call<'_> {
         let mut store = self.store(engine, services)?;
         let mut results = vec![Val::Bool(false); usize::from(self.signature.result.is_some())];
         let called = self.call(&linked, &mut store, args, &mut results);
+        store.data_mut().end_lines();
         let spent = Spent {
             fuel: self.budget.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
             own: store.data().clock.own(),
@@ -132,6 +154,7 @@ impl Call<'_> {
             limiter: Limiter::new(&self.budget),
             clock,
             log: Log::new(self.budget.log),
+            wasi: None,
             callee: None,
         };
         let wasmtime = engine.wasmtime().map_err(|why| self.fault(FaultClass::Host("engine"), why))?;
@@ -139,6 +162,7 @@ impl Call<'_> {
         store.limiter(|state| &mut state.limiter);
         store.set_fuel(self.budget.fuel).map_err(|error| self.fault(FaultClass::Host("engine"), error.to_string()))?;
         store.set_hostcall_fuel(self.transfer());
+        store.set_max_component_handles(MAX_HANDLES);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut store| {
             let clock = &mut store.data_mut().clock;
@@ -215,6 +239,9 @@ impl Call<'_> {
             let message = format!("no room for another instance, so many are in use: {error}; run fewer jobs at once");
             return self.fault(FaultClass::Host("busy"), message);
         }
+        if let Some(message) = wasi::ended(error) {
+            return self.fault(FaultClass::Trap, message);
+        }
         let cause = error.root_cause().to_string();
         // These two are no types of wasmtime's public interface; tests hold the texts.
         if cause.contains("fuel allocated for hostcalls has been exhausted") {
@@ -225,6 +252,11 @@ impl Call<'_> {
                 }
                 false => self.exceeded(FaultClass::OutputTooLarge, format!("{} bytes of output", self.budget.output)),
             };
+        }
+        if cause.contains("store handle limit exceeded") {
+            let what =
+                format!("it holds more than {MAX_HANDLES} handles of resources; it has to drop those it is done with");
+            return self.fault(FaultClass::Trap, what);
         }
         if cause.starts_with("resource limit exceeded") {
             return self.exceeded(FaultClass::OutOfInstances, format!("{} instances ({cause})", self.budget.instances));
@@ -288,7 +320,7 @@ impl Call<'_> {
 
 fn trap_text(trap: Trap, error: &wasmtime::Error, log: &Log) -> String {
     let mut text = match log.panic() {
-        Some(panic) => format!("{} ({trap})", panic.trim_start_matches("error: ")),
+        Some(panic) => format!("{panic} ({trap})"),
         None => trap.to_string(),
     };
     let frames = error.downcast_ref::<WasmBacktrace>().map(|trace| {
@@ -320,6 +352,9 @@ pub(crate) fn link(
                 forward(store, &name, &interface, &function_name, args, results)
             })?;
         }
+    }
+    if pass.wasi {
+        wasi::link(&mut linker)?;
     }
     linker.instantiate_pre(component)
 }

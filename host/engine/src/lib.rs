@@ -31,6 +31,11 @@ pub mod shape;
 mod trace;
 pub mod value;
 mod verdict;
+#[cfg(feature = "wasi")]
+mod wasi;
+#[cfg(not(feature = "wasi"))]
+#[path = "no_wasi.rs"]
+mod wasi;
 mod wire;
 
 pub use auto_schema::evidence::{Observation, Reference};

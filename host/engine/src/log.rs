@@ -45,10 +45,16 @@ impl Log {
         (self.written > self.allowed).then_some(self.written)
     }
 
-    /// The last panic that was written.
-    pub(crate) fn panic(&self) -> Option<&str> {
-        let lines = self.last.iter().rev().chain(self.first.iter().rev());
-        lines.map(String::as_str).find(|line| line.contains("panicked"))
+    /// The text of the last panic that was written: where stderr is lines, its place and the
+    /// line after it.
+    pub(crate) fn panic(&self) -> Option<String> {
+        let lines: Vec<&String> = self.first.iter().chain(&self.last).collect();
+        let at = lines.iter().rposition(|line| line.contains("panicked"))?;
+        let text = |line: &str| line.split_once(": ").map_or(line, |(_, text)| text).to_owned();
+        match lines.get(at + 1).filter(|_| lines[at].ends_with(':')) {
+            Some(next) => Some(format!("{} {}", text(lines[at]), text(next))),
+            None => Some(text(lines[at])),
+        }
     }
 
     /// The lines, and how many were left out between them; the log is empty afterwards.

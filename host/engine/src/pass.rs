@@ -1,8 +1,8 @@
 //! A loaded component: who it is, what it needs and what it offers, all read from its
 //! bytes before anything is compiled; and every reason to refuse one.
 //!
-//! A pass may import interfaces without functions, `auto:host/log`, and the interface it
-//! exports itself (then it is middleware). A driver, which is what exports an interface
+//! A pass may import interfaces without functions, `auto:host/log`, WASI (which grants it
+//! nothing), and the interface it exports itself (then it is middleware). A driver, which is what exports an interface
 //! of `auto:driver`, may also import the host's services and whatever some component
 //! provides; whether one does is known only when it runs.
 
@@ -18,12 +18,15 @@ use crate::name::InterfaceName;
 use crate::published;
 use crate::read::{self, Side};
 use crate::shape::Interface;
+use crate::wasi;
 
 /// The interface every component may import.
 pub(crate) const LOG: &str = "auto:host/log";
 /// The package of what the host lends.
 pub(crate) const HOST_PACKAGE: &str = "auto:host";
 const DRIVER_PACKAGE: &str = "auto:driver";
+/// How the names of WASI's packages start.
+const WASI: &str = "wasi:";
 
 /// Interfaces by name.
 type Interfaces = BTreeMap<InterfaceName, Interface>;
@@ -43,7 +46,9 @@ pub struct Pass {
     pub(crate) wasm: Vec<u8>,
     /// Compiled code that came with it.
     pub(crate) code: Option<&'static [u8]>,
-    /// Imported interfaces that have functions.
+    /// Whether it imports WASI.
+    pub(crate) wasi: bool,
+    /// Imported interfaces that have functions, without those of WASI.
     pub(crate) needs: Interfaces,
     /// Exported interfaces that have functions.
     pub(crate) offers: Interfaces,
@@ -83,18 +88,20 @@ impl Pass {
         refusal.container(&wasm)?;
         let (imports, exports) = read::component(&wasm)
             .map_err(|error| refusal.error("malformed", None, format!("is damaged: {error}; get or build it again")))?;
+        let wasi = refusal.wasi(&imports)?;
         let imports = refusal.imports(imports)?;
         let exports = refusal.exports(exports)?;
-        let names = |items: &Interfaces| items.keys().map(ToString::to_string).collect();
+        let names = |items: &Interfaces| items.keys().map(ToString::to_string).collect::<Vec<_>>();
         let functions =
             |items: Interfaces| items.into_iter().filter(|(_, interface)| !interface.functions.is_empty()).collect();
         let pass = Pass {
             label: label.to_owned(),
             digest: refusal.digest,
-            imports: names(&imports),
+            imports: [names(&imports), wasi.clone()].concat(),
             exports: names(&exports),
             size: wasm.len(),
             wasm,
+            wasi: !wasi.is_empty(),
             needs: functions(imports),
             offers: functions(exports),
             code: None,
@@ -140,17 +147,23 @@ impl Refusal<'_> {
         }
     }
 
-    fn imports(&self, side: Side) -> Result<Interfaces, Error> {
-        let wasi: Vec<&String> = side.interfaces.keys().filter(|name| name.starts_with("wasi:")).collect();
-        if let Some(first) = wasi.first() {
-            return Err(self.wasi(first, wasi.len()));
+    /// The interfaces of WASI that are imported, each of which is served.
+    fn wasi(&self, side: &Side) -> Result<Vec<String>, Error> {
+        let names: Vec<String> = side.interfaces.keys().filter(|name| name.starts_with(WASI)).cloned().collect();
+        let refused = names.iter().find_map(|name| Some((name, wasi::serves(name).err()?)));
+        match refused {
+            None => Ok(names),
+            Some((name, (code, message))) => Err(self.error(code, Some(name.clone()), message)),
         }
+    }
+
+    fn imports(&self, side: Side) -> Result<Interfaces, Error> {
         // A function of no interface: nothing can be linked to one by name.
         if let Some(name) = side.others.first() {
             return Err(self.unknown(name));
         }
         let mut found = Interfaces::new();
-        for (text, interface) in side.interfaces {
+        for (text, interface) in side.interfaces.into_iter().filter(|(text, _)| !text.starts_with(WASI)) {
             let name = InterfaceName::parse(&text).ok_or_else(|| self.unknown(&text))?;
             found.insert(name, interface.map_err(|item| self.uncrossable(&text, &item))?);
         }
@@ -226,15 +239,8 @@ impl Refusal<'_> {
 
     fn unknown(&self, import: &str) -> Error {
         let message =
-            format!("imports {import}; a pass may import nothing but {LOG} and the interface it exports itself");
+            format!("imports {import}; a pass may import nothing but {LOG}, WASI, and the interface it exports itself");
         self.error("unknown-import", Some(import.to_owned()), message)
-    }
-
-    fn wasi(&self, first: &str, count: usize) -> Error {
-        let what = if count == 1 { first.to_owned() } else { format!("{count} WASI interfaces, {first} the first") };
-        let message =
-            format!("imports {what}; the host lends none: build for wasm32-unknown-unknown, which needs none");
-        self.error("unknown-import", Some(first.to_owned()), message)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{codegen, components, frozen, setup};
 /// Builds, then runs every test, the SDK's among them; the test runner's summary is the last
 /// thing printed.
 pub fn test(workspace: &Workspace) -> Result<()> {
-    setup::run_verb(workspace)?;
+    setup::for_tests(workspace)?;
     components::build_all(workspace)?;
     step(workspace.cargo(["test", "--release", "--workspace", "--doc"]))?;
     step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))
@@ -18,7 +18,7 @@ pub fn test(workspace: &Workspace) -> Result<()> {
 
 /// Everything that must hold before a change lands.
 pub fn ci(workspace: &Workspace) -> Result<()> {
-    setup::run_verb(workspace)?;
+    setup::for_tests(workspace)?;
     step(workspace.cargo(["fmt", "--all", "--check"]))?;
     codegen::run_verb(workspace, codegen::Mode::Check)?;
     frozen::check(workspace)?;

@@ -14,6 +14,9 @@ use crate::workspace::{Workspace, run};
 const RUST: (u32, u32) = (1, 95);
 const PYTHON: (u32, u32) = (3, 9);
 
+/// What a component is built for that uses the whole of `std`; only the tests have one.
+const WASI_TARGET: &str = "wasm32-wasip2";
+
 /// What became of one requirement.
 struct Finding {
     what: &'static str,
@@ -29,15 +32,29 @@ enum State {
 
 /// The verb: prints a line for each, fails where something is missing.
 pub fn run_verb(workspace: &Workspace) -> Result<()> {
-    let findings = [
+    report(&findings(workspace))
+}
+
+/// The same, with what only the tests need.
+pub fn for_tests(workspace: &Workspace) -> Result<()> {
+    let mut findings = findings(workspace);
+    findings.push(Finding { what: "the WASI target (tests)", state: wasm_target(workspace, WASI_TARGET) });
+    report(&findings)
+}
+
+fn findings(workspace: &Workspace) -> Vec<Finding> {
+    vec![
         Finding { what: "Rust 1.95 or newer", state: rust(workspace) },
-        Finding { what: "the wasm target", state: wasm_target(workspace) },
+        Finding { what: "the wasm target", state: wasm_target(workspace, TARGET) },
         Finding { what: "a C compiler", state: compiler() },
         Finding { what: "Python 3.9 or newer", state: python() },
         Finding { what: "git", state: tool("git", "sudo apt-get install -y git") },
-    ];
-    for finding in &findings {
-        eprintln!("  {:<22} {}", finding.what, finding.state);
+    ]
+}
+
+fn report(findings: &[Finding]) -> Result<()> {
+    for finding in findings {
+        eprintln!("  {:<24} {}", finding.what, finding.state);
     }
     let missing = findings.iter().filter(|finding| matches!(finding.state, State::Missing(_))).count();
     if missing > 0 {
@@ -63,23 +80,23 @@ fn rust(workspace: &Workspace) -> State {
     }
 }
 
-fn wasm_target(workspace: &Workspace) -> State {
-    if has_target(workspace) {
-        return State::Present(TARGET.to_owned());
+fn wasm_target(workspace: &Workspace, target: &str) -> State {
+    if has_target(workspace, target) {
+        return State::Present(target.to_owned());
     }
-    eprintln!("  installing the target {TARGET}");
-    let installed = run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(&workspace.root));
-    if installed.is_ok() && has_target(workspace) {
+    eprintln!("  installing the target {target}");
+    let installed = run(Command::new("rustup").args(["target", "add", target]).current_dir(&workspace.root));
+    if installed.is_ok() && has_target(workspace, target) {
         return State::Installed;
     }
-    State::Missing(format!("rustup target add {TARGET}"))
+    State::Missing(format!("rustup target add {target}"))
 }
 
-fn has_target(workspace: &Workspace) -> bool {
+fn has_target(workspace: &Workspace, target: &str) -> bool {
     let printed = Command::new("rustc").args(["--print", "sysroot"]).current_dir(&workspace.root).output();
     let Ok(printed) = printed else { return false };
     let sysroot = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
-    Path::new(&sysroot).join("lib/rustlib").join(TARGET).join("lib").is_dir()
+    Path::new(&sysroot).join("lib/rustlib").join(target).join("lib").is_dir()
 }
 
 fn compiler() -> State {
