@@ -86,9 +86,14 @@ impl Clock {
 }
 
 /// What a call came to, besides its results.
+#[derive(Default)]
 pub(crate) struct Spent {
     pub(crate) fuel: u64,
     pub(crate) own: Duration,
+    /// Not known of a call that the memo answers.
+    pub(crate) memory: Option<u64>,
+    /// Empty where the call failed: its fault has the log.
+    pub(crate) log: Vec<String>,
 }
 
 /// A function of a component, about to be called.
@@ -117,29 +122,45 @@ impl Call<'_> {
         }
     }
 
-    /// Runs it in a fresh instance.
+    /// Runs it in a fresh instance. What it took is known of a failed call too.
     pub(crate) fn run(
         &self,
         engine: &Arc<Inner>,
         services: Option<Box<dyn Services>>,
         args: &[Val],
-    ) -> Result<(Vec<Val>, Spent), Fault> {
+    ) -> (Result<Vec<Val>, Fault>, Spent) {
+        match self.start(engine, services) {
+            Ok((linked, mut store)) => {
+                let results = self.finish(&linked, &mut store, args);
+                let fuel = self.budget.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
+                let state = store.data_mut();
+                let memory = Some(state.limiter.memory());
+                (results, Spent { fuel, own: state.clock.own(), memory, log: state.log.take() })
+            }
+            Err(fault) => (Err(fault), Spent::default()),
+        }
+    }
+
+    fn start(
+        &self,
+        engine: &Arc<Inner>,
+        services: Option<Box<dyn Services>>,
+    ) -> Result<(InstancePre<State>, Store<State>), Fault> {
         if self.budget.stack == 0 {
             return Err(self.exceeded(FaultClass::OutOfStack, "0 bytes of stack"));
         }
         let linked =
             engine.linked(&self.provider.pass).map_err(|message| self.fault(FaultClass::Host("compile"), message))?;
-        let mut store = self.store(engine, services)?;
+        Ok((linked, self.store(engine, services)?))
+    }
+
+    fn finish(&self, linked: &InstancePre<State>, store: &mut Store<State>, args: &[Val]) -> Result<Vec<Val>, Fault> {
         let mut results = vec![Val::Bool(false); usize::from(self.signature.result.is_some())];
-        let called = self.call(&linked, &mut store, args, &mut results);
+        let called = self.call(linked, store, args, &mut results);
         store.data_mut().end_lines();
-        let spent = Spent {
-            fuel: self.budget.fuel.saturating_sub(store.get_fuel().unwrap_or(0)),
-            own: store.data().clock.own(),
-        };
-        called.map_err(|error| self.failed(&error, &mut store))?;
+        called.map_err(|error| self.failed(&error, store))?;
         match self.excess(&results, store.data_mut()) {
-            None => Ok((results, spent)),
+            None => Ok(results),
             Some(fault) => Err(Fault { log: store.data_mut().log.take(), ..fault }),
         }
     }

@@ -95,11 +95,15 @@ impl Inner {
     /// Calls with arguments that [`arguments`] read, and writes the result as JSON.
     pub(crate) fn call_read(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Read, Fault> {
         let Answer { results, memo_hit } = self.memoised(call, args)?;
-        let value = match (results.first(), &call.signature.result) {
-            (Some(result), Some(ty)) => outcome(call, result, ty)?,
-            _ => Value::Null,
-        };
-        Ok(Read { value, results, memo_hit })
+        Ok(Read { value: written(call, &results)?, results, memo_hit })
+    }
+
+    /// The same without a look at the memo.
+    pub(crate) fn call_anew(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Value, Fault> {
+        match call.oversized(args) {
+            None => written(call, &self.made(call, args)?.0),
+            Some(fault) => Err(fault),
+        }
     }
 
     pub(crate) fn prepare<'a>(&self, provider: &'a Provider, function: &'a str) -> Result<Call<'a>, Fault> {
@@ -133,8 +137,7 @@ impl Inner {
             return Err(fault);
         }
         let Some(cache) = &self.cache else {
-            let (results, spent) = self.fresh(call, args)?;
-            self.record(call, &spent, false);
+            let (results, _) = self.made(call, args)?;
             return Ok(Answer { results, memo_hit: false });
         };
         let key = memo::key(call.provider.identity(), &call.name(), &call.budget, args);
@@ -143,23 +146,30 @@ impl Inner {
             if self.options.audit {
                 self.audit(call, args, &results)?;
             }
-            self.record(call, &Spent { fuel, own: started.elapsed() }, true);
+            self.record(call, Spent { fuel, own: started.elapsed(), ..Spent::default() }, true, None);
             return Ok(Answer { results, memo_hit: true });
         }
-        let (results, spent) = self.fresh(call, args)?;
-        memo::write(&cache.memo, key, &results, spent.fuel);
-        self.record(call, &spent, false);
+        let (results, fuel) = self.made(call, args)?;
+        memo::write(&cache.memo, key, &results, fuel);
         Ok(Answer { results, memo_hit: false })
+    }
+
+    /// Makes a call and records it; its results and the fuel it took.
+    fn made(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<(Vec<Val>, u64), Fault> {
+        let (results, spent) = self.fresh(call, args);
+        let fuel = spent.fuel;
+        self.record(call, spent, false, results.as_ref().err());
+        Ok((results?, fuel))
     }
 
     /// Runs a call in an instance of its own; on a stack that is large enough where it may
     /// lead to further calls.
-    fn fresh(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<(Vec<Val>, Spent), Fault> {
+    fn fresh(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> (Result<Vec<Val>, Fault>, Spent) {
         let stack = self.options.limits.stack();
         if call.provider.pass.component_needs().next().is_none() && stack <= SMALL_STACK {
             return call.run(self, None, args);
         }
-        on_large_stack(stack, || call.run(self, None, args)).unwrap_or_else(|| Err(no_thread(call)))
+        on_large_stack(stack, || call.run(self, None, args)).unwrap_or_else(|| no_thread(call))
     }
 
     /// Runs a driver: never from the memo.
@@ -173,13 +183,13 @@ impl Inner {
         let call = self.prepare(provider, function)?;
         let stack = self.options.limits.stack();
         let ran = on_large_stack(stack, || call.run(self, Some(services), args));
-        let (results, spent) = ran.unwrap_or_else(|| Err(no_thread(&call)))?;
-        self.record(&call, &spent, false);
-        Ok(results)
+        let (results, spent) = ran.unwrap_or_else(|| no_thread(&call));
+        self.record(&call, spent, false, results.as_ref().err());
+        results
     }
 
     fn audit(self: &Arc<Inner>, call: &Call<'_>, args: &[Val], kept: &[Val]) -> Result<(), Fault> {
-        let (again, _) = self.fresh(call, args)?;
+        let again = self.fresh(call, args).0?;
         let bytes = |values: &[Val]| {
             let mut bytes = Vec::new();
             value::encode(values, &mut bytes);
@@ -192,7 +202,7 @@ impl Inner {
         Err(call.fault(FaultClass::BadOutput, message))
     }
 
-    fn record(&self, call: &Call<'_>, spent: &Spent, memo_hit: bool) {
+    fn record(&self, call: &Call<'_>, spent: Spent, memo_hit: bool, fault: Option<&Fault>) {
         let micros = u64::try_from(spent.own.as_micros()).unwrap_or(u64::MAX);
         self.trace().push(CallTrace {
             pass: call.provider.pass.label.clone(),
@@ -201,7 +211,10 @@ impl Inner {
             function: call.function.to_owned(),
             fuel: spent.fuel,
             micros,
+            memory: spent.memory,
             memo_hit,
+            log: spent.log,
+            fault: fault.map(|fault| fault.class.code().to_owned()),
         });
     }
 }
@@ -257,6 +270,14 @@ pub(crate) fn arguments(call: &Call<'_>, args: &Value) -> Result<Vec<Val>, Fault
         })
     };
     items.iter().zip(params).map(convert).collect()
+}
+
+/// What a function returned, as JSON.
+fn written(call: &Call<'_>, results: &[Val]) -> Result<Value, Fault> {
+    match (results.first(), &call.signature.result) {
+        (Some(result), Some(ty)) => outcome(call, result, ty),
+        _ => Ok(Value::Null),
+    }
 }
 
 /// The function's `ok` value, or its own fault.
@@ -316,9 +337,9 @@ fn chain(provider: &Provider) -> Option<usize> {
     Some(longest + 1).filter(|length| *length <= MAX_CHAIN)
 }
 
-fn no_thread(call: &Call<'_>) -> Fault {
+fn no_thread(call: &Call<'_>) -> (Result<Vec<Val>, Fault>, Spent) {
     let message = "no thread with room for the call could be started; give less --stack";
-    call.fault(FaultClass::Host("thread"), message)
+    (Err(call.fault(FaultClass::Host("thread"), message)), Spent::default())
 }
 
 /// Runs on a thread with room for a chain of calls, each with a stack of that size; `None`

@@ -164,6 +164,21 @@ impl Engine {
         Ok(self.0.call_read(&call, &args)?.value)
     }
 
+    /// [`Engine::call_json`], made even where the memo knows the answer. What it took is the
+    /// last of [`Engine::take_trace`], whether it failed or not.
+    pub fn call_json_anew(
+        &self,
+        providers: &Providers,
+        interface: &str,
+        function: &str,
+        args: &Value,
+    ) -> Result<Value, Fault> {
+        let provider = self.0.provider(providers, interface, function)?;
+        let call = self.0.prepare(&provider, function)?;
+        let args = arguments(&call, args)?;
+        self.0.call_anew(&call, &args)
+    }
+
     /// The calls since this was last asked, in the order in which they ended.
     pub fn take_trace(&self) -> Vec<CallTrace> {
         std::mem::take(&mut *self.0.trace())

@@ -175,6 +175,11 @@ impl Limiter {
         }
     }
 
+    /// The bytes of memory that it has; memories do not shrink.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.used
+    }
+
     /// The bytes of memory that were refused last, if nothing was granted since.
     pub(crate) fn refused_memory(&self) -> Option<u64> {
         self.memory.refused

@@ -95,7 +95,10 @@ impl Inner {
             function: "run".to_owned(),
             fuel: replays.iter().map(|replay| replay.steps).sum(),
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            memory: None,
             memo_hit,
+            log: Vec::new(),
+            fault: None,
         });
     }
 }

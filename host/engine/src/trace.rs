@@ -1,4 +1,4 @@
-//! What `--verbose` shows: one record a call of a component.
+//! What `--verbose` and `pass run` show: one record a call of a component.
 
 use auto_schema::digest::Digest;
 
@@ -18,6 +18,13 @@ pub struct CallTrace {
     pub fuel: u64,
     /// Microseconds it took, without what it called.
     pub micros: u64,
+    /// Bytes of memory it had in the end; not known where the memo answered.
+    pub memory: Option<u64>,
     /// Whether the memo answered.
     pub memo_hit: bool,
+    /// What it wrote to the log; empty where the memo answered, and where it failed: the
+    /// fault has the log.
+    pub log: Vec<String>,
+    /// The code of its fault.
+    pub fault: Option<String>,
 }

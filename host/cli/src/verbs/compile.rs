@@ -162,13 +162,16 @@ pub fn trace(global: &Global, toolbox: &Toolbox, mut fields: Record) -> Record {
 }
 
 fn line(call: &CallTrace) -> String {
-    let CallTrace { pass, digest, interface, function, fuel, micros, memo_hit } = call;
+    let CallTrace { pass, digest, interface, function, fuel, micros, memo_hit, log, fault, .. } = call;
     let digest = &digest.to_string()[..12];
-    let how = if *memo_hit { "memo" } else { "ran" };
-    format!("{pass:<10} {digest} {interface}#{function} fuel {fuel} {micros} µs {how}")
+    let how = if *memo_hit { "memo" } else { fault.as_deref().unwrap_or("ran") };
+    let mut line = format!("{pass:<10} {digest} {interface}#{function} fuel {fuel} {micros} µs {how}");
+    log.iter().for_each(|logged| line.push_str(&format!("\n  log: {logged}")));
+    line
 }
 
-fn call(call: &CallTrace) -> Value {
+/// What one call took, for machines.
+pub fn call(call: &CallTrace) -> Value {
     let record = Record::new()
         .with("pass", call.pass.as_str())
         .with("digest", call.digest.to_string())
@@ -176,7 +179,10 @@ fn call(call: &CallTrace) -> Value {
         .with("function", call.function.as_str())
         .with("fuel", call.fuel)
         .with("micros", call.micros)
-        .with("memo_hit", call.memo_hit);
+        .with("memory", call.memory)
+        .with("memo_hit", call.memo_hit)
+        .with("log", call.log.iter().map(|line| line.as_str().into()).collect::<Vec<Value>>())
+        .with("fault", call.fault.as_deref());
     record.into()
 }
 
