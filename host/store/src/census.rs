@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use auto_json::Canonical;
 
-use crate::{Store, StoreError};
+use crate::rows::{Kept, Recorded};
+use crate::{Digest, Store, StoreError};
 
 /// How many divergent operations a census lists.
 const LISTED: usize = 10;
@@ -108,16 +109,20 @@ impl Share {
 }
 
 /// Everything recorded for one operation and input.
-#[derive(Default)]
 struct Group {
+    input: Kept,
     spans: u64,
     micros: u64,
     errors: u64,
-    outputs: HashSet<i64>,
+    outputs: HashSet<Digest>,
 }
 
 impl Group {
-    fn add(&mut self, output: i64, failed: bool, micros: u64) {
+    fn of(input: Kept) -> Group {
+        Group { input, spans: 0, micros: 0, errors: 0, outputs: HashSet::new() }
+    }
+
+    fn add(&mut self, output: Digest, failed: bool, micros: u64) {
         self.spans += 1;
         self.micros = self.micros.saturating_add(micros);
         if failed {
@@ -165,8 +170,49 @@ impl Row {
     }
 }
 
-/// Kind and name, then input by row.
-type Operations = BTreeMap<(String, String), HashMap<i64, Group>>;
+/// Inputs by digest.
+type Groups = HashMap<Digest, Group>;
+
+/// Everything that is counted in one reading of a task's traces.
+#[derive(Default)]
+struct Counted {
+    /// By kind and name.
+    operations: BTreeMap<(String, String), Groups>,
+    structural: u64,
+    runs: Groups,
+    one_sided: u64,
+}
+
+impl Counted {
+    fn add(&mut self, trace: &Recorded) {
+        match (trace.input, trace.output) {
+            (Some(input), Some(output)) => {
+                let group = self.runs.entry(input.digest).or_insert_with(|| Group::of(input));
+                group.add(output.digest, false, 0);
+            }
+            (None, None) => {}
+            _ => self.one_sided += 1,
+        }
+        for span in &trace.spans {
+            if span.kind == "span" {
+                self.structural += 1;
+                continue;
+            }
+            let groups = self.operations.entry((span.kind.clone(), span.name.clone())).or_default();
+            let group = groups.entry(span.input.digest).or_insert_with(|| Group::of(span.input));
+            group.add(span.output.digest, span.error.is_some(), span.duration.unwrap_or(0));
+        }
+    }
+
+    fn runs(&self) -> Option<Runs> {
+        if self.runs.is_empty() {
+            return None;
+        }
+        let mut row = Row::new("task", None);
+        self.runs.values().for_each(|group| row.add(group));
+        Some(Runs { row, one_sided: self.one_sided })
+    }
+}
 
 impl Store {
     /// Counts a task's traces.
@@ -174,23 +220,30 @@ impl Store {
     /// Codes: `no-task` where nothing is recorded under that name, `store-damaged`,
     /// `store-io`, `store-busy`.
     pub fn census(&self, task: &str) -> Result<Census, StoreError> {
-        let known = self.tasks()?;
-        let Some(summary) = known.iter().find(|summary| summary.task == task) else {
-            return Err(no_task(self, task, known.iter().map(|summary| summary.task.as_str())));
-        };
-        let (operations, structural) = self.operations_of(task)?;
+        let _snapshot = self.snapshot()?;
+        let known = self.seals()?;
+        if !known.contains_key(task) {
+            return Err(no_task(self, task, known.keys().map(String::as_str)));
+        }
+        let mut counted = Counted::default();
+        let seal = self.recordings(task, |trace| {
+            if !trace.partial {
+                counted.add(trace);
+            }
+            Ok(())
+        })?;
         let mut census = Census {
             task: task.to_owned(),
-            traces: summary.traces,
-            partial: summary.partial,
-            structural,
+            traces: seal.traces,
+            partial: seal.partial,
+            structural: counted.structural,
             total: Row::default(),
             kinds: Vec::new(),
             operations: Vec::new(),
-            divergent: self.most_divergent(&operations)?,
-            runs: self.runs_of(task)?,
+            divergent: self.most_divergent(&counted)?,
+            runs: counted.runs(),
         };
-        for ((kind, name), groups) in &operations {
+        for ((kind, name), groups) in &counted.operations {
             if census.kinds.last().is_none_or(|row| row.kind != *kind) {
                 census.kinds.push(Row::new(kind, None));
             }
@@ -205,40 +258,19 @@ impl Store {
         Ok(census)
     }
 
-    /// Every operation of a task's whole traces, and how many spans are only structure.
-    fn operations_of(&self, task: &str) -> Result<(Operations, u64), StoreError> {
-        let mut operations = Operations::new();
-        let mut structural = 0;
-        let query = "SELECT span.kind, span.name, span.input, span.output, span.error IS NOT NULL, span.duration
-                     FROM span JOIN trace ON trace.id = span.trace WHERE trace.task = ?1 AND NOT trace.partial";
-        self.all(query, [task], |row| {
-            let kind: String = row.get(0)?;
-            if kind == "span" {
-                structural += 1;
-                return Ok(());
-            }
-            let micros = row.get::<_, Option<i64>>(5)?.map_or(0, i64::cast_unsigned);
-            let groups = operations.entry((kind, row.get(1)?)).or_default();
-            groups.entry(row.get(2)?).or_default().add(row.get(3)?, row.get(4)?, micros);
-            Ok(())
-        })?;
-        Ok((operations, structural))
-    }
-
-    fn most_divergent(&self, operations: &Operations) -> Result<Vec<Divergent>, StoreError> {
-        let mut found: Vec<(&(String, String), i64, &Group)> = Vec::new();
-        for (operation, groups) in operations {
-            let divergent = groups.iter().filter(|(_, group)| group.divergent());
-            found.extend(divergent.map(|(input, group)| (operation, *input, group)));
+    fn most_divergent(&self, counted: &Counted) -> Result<Vec<Divergent>, StoreError> {
+        let mut found: Vec<(&(String, String), &Group)> = Vec::new();
+        for (operation, groups) in &counted.operations {
+            found.extend(groups.values().filter(|group| group.divergent()).map(|group| (operation, group)));
         }
-        found.sort_by_key(|(_, _, group)| Reverse(group.spans));
-        let least = found.get(LISTED - 1).map_or(0, |(_, _, group)| group.spans);
+        found.sort_by_key(|(_, group)| Reverse(group.spans));
+        let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.spans);
         let mut divergent = Vec::new();
-        for ((kind, name), input, group) in found.into_iter().take_while(|(_, _, group)| group.spans >= least) {
+        for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.spans >= least) {
             divergent.push(Divergent {
                 kind: kind.clone(),
                 name: name.clone(),
-                input: self.text(input)?,
+                input: self.text(group.input.row)?,
                 spans: group.spans,
                 outputs: group.outputs.len() as u64,
                 errors: group.errors,
@@ -250,27 +282,6 @@ impl Store {
         });
         divergent.truncate(LISTED);
         Ok(divergent)
-    }
-
-    fn runs_of(&self, task: &str) -> Result<Option<Runs>, StoreError> {
-        let mut groups: HashMap<i64, Group> = HashMap::new();
-        let mut one_sided = 0;
-        let query = "SELECT input, output FROM trace WHERE task = ?1 AND NOT partial";
-        let sides =
-            self.all(query, [task], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?)))?;
-        for side in sides {
-            match side {
-                (Some(input), Some(output)) => groups.entry(input).or_default().add(output, false, 0),
-                (None, None) => {}
-                _ => one_sided += 1,
-            }
-        }
-        if groups.is_empty() {
-            return Ok(None);
-        }
-        let mut row = Row::new("task", None);
-        groups.values().for_each(|group| row.add(group));
-        Ok(Some(Runs { row, one_sided }))
     }
 }
 

@@ -8,9 +8,9 @@ pub struct StoreError {
     /// Stable, kebab-case. One of `no-store` (no such file, or nothing in it),
     /// `not-a-store` (a file of another program), `store-version` (made by a newer
     /// Auto), `store-damaged`, `store-busy` (another process kept it locked),
-    /// `store-io` (the file system refused), `trace-conflict` (another trace has that
-    /// id), `bad-trace` (a trace that breaks its own rules), `region-scope` (not yet
-    /// readable).
+    /// `store-full` (no space), `store-io` (the file system refused), `trace-conflict`
+    /// (another trace has that id), `bad-trace` (a trace that breaks its own rules),
+    /// `no-task` (nothing is recorded under that name), `region-scope` (not yet readable).
     pub code: &'static str,
     /// What, where, why, and what to do.
     pub message: String,
@@ -33,30 +33,46 @@ impl StoreError {
         )
     }
 
-    /// Sorts SQLite's own errors by what a person can do about them.
+    /// Sorts SQLite's own errors by what a person can do about them. Our queries and tables
+    /// are right, so an error that does not come from outside comes from a damaged file.
     pub(crate) fn sqlite(error: rusqlite::Error, path: &Path) -> StoreError {
-        use rusqlite::ErrorCode::{
-            CannotOpen, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase, PermissionDenied, ReadOnly,
-        };
+        use rusqlite::ErrorCode as Code;
+        let code = error.sqlite_error_code();
+        let is_one_of = |codes: &[i32]| error.sqlite_error().is_some_and(|error| codes.contains(&error.extended_code));
+        let (short, full) = (is_one_of(&SHORT), is_one_of(&FULL));
         let path = path.display();
-        match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseLocked) => StoreError::new(
+        match code {
+            Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed) => StoreError::new(
                 "store-busy",
                 format!("{path}: another process kept the store locked for too long; try again when it is done"),
             ),
-            Some(NotADatabase) => StoreError::new(
+            Some(Code::NotADatabase) => StoreError::new(
                 "not-a-store",
                 format!("{path} is not a trace store; give another file, or import the traces into a new one"),
             ),
-            Some(DatabaseCorrupt) => StoreError::damaged(format!("{path}: {error}")),
-            Some(CannotOpen | PermissionDenied | ReadOnly) => StoreError::new(
+            Some(Code::CannotOpen | Code::PermissionDenied | Code::ReadOnly) => StoreError::new(
                 "store-io",
                 format!("{path} cannot be opened as asked ({error}); check that its folder exists and may be written"),
             ),
-            _ => StoreError::new("store-io", format!("{path}: {error}")),
+            _ if full || code == Some(Code::DiskFull) => StoreError::new(
+                "store-full",
+                format!("{path}: the disk is full; the store is as it was: free some space and try again"),
+            ),
+            Some(Code::SystemIoFailure) if !short => StoreError::new("store-io", format!("{path}: {error}")),
+            Some(Code::OutOfMemory | Code::OperationInterrupted | Code::NoLargeFileSupport) => {
+                StoreError::new("store-io", format!("{path}: {error}"))
+            }
+            _ => StoreError::damaged(format!("{path}: {error}")),
         }
     }
 }
+
+/// SQLite's extended code for an index of the log that finds no space, `IOERR_SHMSIZE`.
+const FULL: [i32; 1] = [4874];
+
+/// SQLite's extended codes for a file that ends too early or fails its own checks:
+/// `IOERR_SHORT_READ`, `IOERR_DATA`, `IOERR_CORRUPTFS` (https://sqlite.org/rescode.html).
+const SHORT: [i32; 3] = [522, 8202, 8458];
 
 impl core::fmt::Display for StoreError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

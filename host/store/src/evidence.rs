@@ -1,13 +1,13 @@
 //! What a scope's recordings show: observations for compiling, costs for the gate.
 //! Partial traces show nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::rc::Rc;
 
-use auto_json::Canonical;
 use auto_schema::evidence::{Observation, Reference};
 
-use crate::rows::Texts;
-use crate::{Scope, Store, StoreError};
+use crate::rows::{Kept, Recorded};
+use crate::{Digest, Scope, Store, StoreError};
 
 impl Store {
     /// What was observed of a scope of a task: sorted by input text, outputs by output
@@ -15,42 +15,43 @@ impl Store {
     ///
     /// Codes: `region-scope`, `store-damaged`, `store-io`, `store-busy`.
     pub fn observations(&self, task: &str, scope: &Scope) -> Result<Vec<Observation>, StoreError> {
-        type Group = (i64, i64, bool, u32);
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-        let groups: Vec<Group> = match scope {
-            Scope::Task => self.all(
-                "SELECT input, output, 0, count(*) FROM trace
-                 WHERE task = ?1 AND NOT partial AND input IS NOT NULL AND output IS NOT NULL
-                 GROUP BY input, output",
-                [task],
-                read,
-            )?,
-            Scope::Span { kind, name } => self.all(
-                "SELECT span.input, span.output, span.error IS NOT NULL, count(*)
-                 FROM span JOIN trace ON trace.id = span.trace
-                 WHERE trace.task = ?1 AND NOT trace.partial AND span.kind = ?2 AND span.name = ?3
-                 GROUP BY 1, 2, 3",
-                [task, kind.as_str(), name],
-                read,
-            )?,
-            Scope::Region { from, to } => return Err(region(from, to)),
-        };
-        let mut texts = Texts::new();
-        let mut found: BTreeMap<Canonical, (BTreeMap<Canonical, u32>, u32)> = BTreeMap::new();
-        for (input, output, failed, count) in groups {
-            let entry = found.entry(self.text_once(input, &mut texts)?.clone()).or_default();
+        let _snapshot = self.snapshot()?;
+        let mut groups: HashMap<Digest, Group> = HashMap::new();
+        let mut add = |input: Kept, output: Kept, failed: bool| {
+            let group = groups.entry(input.digest).or_insert_with(|| Group::new(input));
             if failed {
-                entry.1 += count;
+                group.errors += 1;
             } else {
-                *entry.0.entry(self.text_once(output, &mut texts)?.clone()).or_default() += count;
+                group.outputs.entry(output.digest).or_insert((output, 0)).1 += 1;
             }
-        }
-        let observation = |(input, (outputs, errors)): (_, (BTreeMap<_, _>, _))| Observation {
-            input,
-            outputs: outputs.into_iter().collect(),
-            errors,
         };
-        Ok(found.into_iter().map(observation).collect())
+        self.whole_traces(task, |trace| {
+            match scope {
+                Scope::Task => {
+                    if let (Some(input), Some(output)) = (trace.input, trace.output) {
+                        add(input, output, false);
+                    }
+                }
+                Scope::Span { kind, name } => {
+                    for span in trace.spans.iter().filter(|span| span.is(kind.as_str(), name)) {
+                        add(span.input, span.output, span.error.is_some());
+                    }
+                }
+                Scope::Region { from, to } => return Err(region(from, to)),
+            }
+            Ok(())
+        })?;
+        let mut observations =
+            groups.into_values().map(|group| self.observation(group)).collect::<Result<Vec<_>, _>>()?;
+        observations.sort_by(|a, b| a.input.cmp(&b.input));
+        Ok(observations)
+    }
+
+    fn observation(&self, group: Group) -> Result<Observation, StoreError> {
+        let output = |(output, count): (Kept, u32)| Ok((self.text(output.row)?, count));
+        let mut outputs = group.outputs.into_values().map(output).collect::<Result<Vec<_>, StoreError>>()?;
+        outputs.sort();
+        Ok(Observation { input: self.text(group.input.row)?, outputs, errors: group.errors })
     }
 
     /// What the recordings of a scope of a task say about its cost.
@@ -61,11 +62,23 @@ impl Store {
     ///
     /// Codes as for [`Store::observations`].
     pub fn reference(&self, task: &str, scope: &Scope) -> Result<Reference, StoreError> {
-        let recordings = match scope {
-            Scope::Task => self.runs(task)?,
-            Scope::Span { kind, name } => self.operations(task, kind.as_str(), name)?,
-            Scope::Region { from, to } => return Err(region(from, to)),
-        };
+        let _snapshot = self.snapshot()?;
+        let mut declared = Declarations::new(self);
+        let mut recordings: Vec<Recording> = Vec::new();
+        self.whole_traces(task, |trace| {
+            match scope {
+                Scope::Task if trace.input.is_none() || trace.output.is_none() => {}
+                Scope::Task => recordings.push(run(trace, &mut declared)?),
+                Scope::Span { kind, name } => {
+                    for span in trace.spans.iter().filter(|span| span.is(kind.as_str(), name)) {
+                        let (cost, tokens) = declared.of(&span.attributes)?;
+                        recordings.push(Recording { duration: span.duration, cost, tokens });
+                    }
+                }
+                Scope::Region { from, to } => return Err(region(from, to)),
+            }
+            Ok(())
+        })?;
         let malformed = recordings.iter().filter(|one| one.cost.malformed() || one.tokens.malformed()).count();
         let sorted = |figures: Vec<Option<u64>>| {
             let mut figures = figures;
@@ -80,51 +93,44 @@ impl Store {
         })
     }
 
-    fn operations(&self, task: &str, kind: &str, name: &str) -> Result<Vec<Recording>, StoreError> {
-        let rows: Vec<(Option<i64>, i64)> = self.all(
-            "SELECT span.duration, span.attributes FROM span JOIN trace ON trace.id = span.trace
-             WHERE trace.task = ?1 AND NOT trace.partial AND span.kind = ?2 AND span.name = ?3",
-            [task, kind, name],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        let mut declared = Declarations::new(self);
-        let recording = |(duration, attributes): (Option<i64>, i64)| {
-            let (cost, tokens) = declared.of(attributes)?;
-            Ok(Recording { duration: duration.map(i64::cast_unsigned), cost, tokens })
-        };
-        rows.into_iter().map(recording).collect()
+    /// Hands over the traces of a task that count.
+    fn whole_traces(
+        &self,
+        task: &str,
+        mut take: impl FnMut(&Recorded) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.recordings(task, |trace| if trace.partial { Ok(()) } else { take(trace) }).map(drop)
     }
+}
 
-    fn runs(&self, task: &str) -> Result<Vec<Recording>, StoreError> {
-        let runs: Vec<(i64, i64, i64)> = self.all(
-            "SELECT id, started, attributes FROM trace
-             WHERE task = ?1 AND NOT partial AND input IS NOT NULL AND output IS NOT NULL",
-            [task],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?;
-        let mut declared = Declarations::new(self);
-        let run = |(id, started, attributes): (i64, i64, i64)| {
-            let mut run = Recording::default();
-            let spans: Vec<(String, i64, Option<i64>, i64)> =
-                self.all("SELECT kind, started, duration, attributes FROM span WHERE trace = ?1", [id], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-                })?;
-            for (kind, opened, duration, attributes) in spans {
-                let end = duration.map(|duration| opened.cast_unsigned().saturating_add(duration.cast_unsigned()));
-                run.duration = run.duration.max(end.map(|end| end.saturating_sub(started.cast_unsigned())));
-                if kind != "span" {
-                    let (cost, tokens) = declared.of(attributes)?;
-                    run.cost = run.cost.plus(cost, kind == "model_call");
-                    run.tokens = run.tokens.plus(tokens, kind == "model_call");
-                }
-            }
-            let (cost, tokens) = declared.of(attributes)?;
-            run.cost = cost.or(run.cost);
-            run.tokens = tokens.or(run.tokens);
-            Ok(run)
-        };
-        runs.into_iter().map(run).collect()
+/// What was seen of one input.
+struct Group {
+    input: Kept,
+    outputs: HashMap<Digest, (Kept, u32)>,
+    errors: u32,
+}
+
+impl Group {
+    fn new(input: Kept) -> Group {
+        Group { input, outputs: HashMap::new(), errors: 0 }
     }
+}
+
+fn run(trace: &Recorded, declared: &mut Declarations<'_>) -> Result<Recording, StoreError> {
+    let mut run = Recording::default();
+    for span in &trace.spans {
+        let end = span.duration.map(|duration| span.started.saturating_add(duration));
+        run.duration = run.duration.max(end.map(|end| end.saturating_sub(trace.started)));
+        if span.kind != "span" {
+            let (cost, tokens) = declared.of(&span.attributes)?;
+            run.cost = run.cost.plus(cost, span.kind == "model_call");
+            run.tokens = run.tokens.plus(tokens, span.kind == "model_call");
+        }
+    }
+    let (cost, tokens) = declared.of(&trace.attributes)?;
+    run.cost = cost.or(run.cost);
+    run.tokens = tokens.or(run.tokens);
+    Ok(run)
 }
 
 fn region(from: &str, to: &str) -> StoreError {
@@ -193,7 +199,7 @@ impl Figure {
 /// Reads cost and tokens from attributes; the same attributes are read once.
 struct Declarations<'a> {
     store: &'a Store,
-    known: HashMap<i64, (Figure, Figure)>,
+    known: HashMap<Rc<str>, (Figure, Figure)>,
 }
 
 impl<'a> Declarations<'a> {
@@ -201,15 +207,15 @@ impl<'a> Declarations<'a> {
         Declarations { store, known: HashMap::new() }
     }
 
-    fn of(&mut self, attributes: i64) -> Result<(Figure, Figure), StoreError> {
-        if let Some(figures) = self.known.get(&attributes) {
+    fn of(&mut self, attributes: &Rc<str>) -> Result<(Figure, Figure), StoreError> {
+        if let Some(figures) = self.known.get(attributes) {
             return Ok(*figures);
         }
         let pairs = self.store.pairs(attributes)?;
         let figure =
             |name: &str| Figure::of(pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()));
         let figures = (figure("cost_usd_micros"), figure("tokens"));
-        self.known.insert(attributes, figures);
+        self.known.insert(attributes.clone(), figures);
         Ok(figures)
     }
 }

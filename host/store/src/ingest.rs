@@ -1,10 +1,13 @@
-//! Adding traces: all of a call's or none, each checked first, each value kept once.
+//! Adding traces: all of a call's or none, each checked first, each value kept once, and
+//! read back before it counts.
 
 use std::collections::{BTreeSet, HashMap};
 
-use auto_json::{Canonical, Record, Value};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use auto_json::Canonical;
+use rusqlite::{TransactionBehavior, params};
 
+use crate::fingerprint::{self, attributes};
+use crate::seal::Seals;
 use crate::{Digest, Span, Store, StoreError, Trace};
 
 /// What became of the traces of one call.
@@ -12,9 +15,11 @@ use crate::{Digest, Span, Store, StoreError, Trace};
 pub struct Ingested {
     /// Traces that were new.
     pub added: usize,
-    /// Traces that were there already, with the same content.
+    /// Traces that were there already: with the same content, or whole where these are cut off.
     pub already: usize,
-    /// Spans of the new traces.
+    /// Traces that were there cut off, and are whole now.
+    pub completed: usize,
+    /// Spans of the new and the completed traces.
     pub spans: usize,
 }
 
@@ -22,35 +27,32 @@ impl core::ops::AddAssign for Ingested {
     fn add_assign(&mut self, more: Ingested) {
         self.added += more.added;
         self.already += more.already;
+        self.completed += more.completed;
         self.spans += more.spans;
     }
 }
 
 impl Store {
-    /// Adds traces, all or (on an error) none. A trace that is there already with the
-    /// same content is left alone; waits for other writers.
+    /// Adds traces, all or (on an error) none; they are on the disk when this returns. A
+    /// trace that is there already with the same content is left alone, one that was cut
+    /// off gives way to one that goes on where it ends. Waits for other writers.
     ///
-    /// Codes: `bad-trace`, `trace-conflict`, `store-busy`, `store-io`, `store-damaged`.
+    /// Codes: `bad-trace`, `trace-conflict`, `store-busy`, `store-full`, `store-io`,
+    /// `store-damaged`, `store-version`.
     pub fn ingest(&mut self, traces: &[Trace]) -> Result<Ingested, StoreError> {
         traces.iter().try_for_each(check)?;
-        let path = self.path().to_owned();
-        let wrap = |error| StoreError::sqlite(error, &path);
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(wrap)?;
+        let transaction = self.begin(TransactionBehavior::Immediate)?;
+        // A newer program may have been here since this one opened the store.
+        self.check_version()?;
+        let mut adding = Adding { store: self, seals: self.seals()?, changed: BTreeSet::new(), known: HashMap::new() };
         let mut ingested = Ingested::default();
-        let mut values = Values { connection: &transaction, known: HashMap::new() };
         for trace in traces {
-            let digest = fingerprint(trace);
-            match kept(&transaction, &trace.id).map_err(wrap)? {
-                Some(kept) if kept == digest.as_bytes() => ingested.already += 1,
-                Some(_) => return Err(conflict(trace)),
-                None => {
-                    insert(&mut values, trace, digest).map_err(wrap)?;
-                    ingested.added += 1;
-                    ingested.spans += trace.spans.len();
-                }
-            }
+            adding.trace(trace, &mut ingested)?;
         }
-        transaction.commit().map_err(wrap)?;
+        let Adding { seals, changed, .. } = adding;
+        self.write_seals(&seals, &changed)?;
+        transaction.commit().map_err(|error| self.error(error))?;
+        self.bound_log();
         Ok(ingested)
     }
 }
@@ -101,128 +103,146 @@ fn conflict(trace: &Trace) -> StoreError {
     )
 }
 
-fn kept(connection: &Connection, id: &str) -> rusqlite::Result<Option<Vec<u8>>> {
-    connection.prepare_cached("SELECT digest FROM trace WHERE name = ?1")?.query_row([id], |row| row.get(0)).optional()
+/// Whether `cut`, which was cut off, is a part of what `whole` says. Its spans may have lost
+/// their parents: a line is only written when its span closes.
+fn is_part(cut: &Trace, whole: &Trace) -> bool {
+    let spans: HashMap<u64, &Span> = whole.spans.iter().map(|span| (span.id, span)).collect();
+    let same = |cut: &Span| {
+        spans.get(&cut.id).is_some_and(|&span| *cut == Span { parent: cut.parent.and(span.parent), ..span.clone() })
+    };
+    (&cut.task, &cut.recorder, cut.started, &cut.attributes, &cut.input)
+        == (&whole.task, &whole.recorder, whole.started, &whole.attributes, &whole.input)
+        && (cut.output.is_none() || cut.output == whole.output)
+        && cut.spans.iter().all(same)
 }
 
-/// Inserts values, remembering which were met before in this call.
-struct Values<'a> {
-    connection: &'a Connection,
+/// What one call adds.
+struct Adding<'a> {
+    store: &'a Store,
+    seals: Seals,
+    changed: BTreeSet<String>,
+    /// Values that were met before in this call, by their row.
     known: HashMap<Digest, i64>,
 }
 
-impl Values<'_> {
-    fn keep(&mut self, text: &Canonical) -> rusqlite::Result<i64> {
-        let digest = Digest::of(text.as_str().as_bytes());
-        if let Some(id) = self.known.get(&digest) {
-            return Ok(*id);
+impl Adding<'_> {
+    fn trace(&mut self, trace: &Trace, ingested: &mut Ingested) -> Result<(), StoreError> {
+        let fingerprint = fingerprint::of_trace(trace);
+        match self.store.recorded(&trace.id)? {
+            None => ingested.added += 1,
+            Some(kept) if kept.fingerprint == fingerprint => {
+                ingested.already += 1;
+                return Ok(());
+            }
+            Some(kept) => {
+                let (row, was) = (kept.row, kept.fingerprint);
+                let kept = self.store.whole(kept)?;
+                if trace.partial && is_part(trace, &kept) {
+                    ingested.already += 1;
+                    return Ok(());
+                }
+                if !kept.partial || !is_part(&kept, trace) {
+                    return Err(conflict(trace));
+                }
+                self.remove(row, was, &trace.task)?;
+                ingested.completed += 1;
+            }
         }
-        self.connection
-            .prepare_cached("INSERT INTO value (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING")?
-            .execute(params![digest.as_bytes(), text.as_str()])?;
-        let id = self
-            .connection
-            .prepare_cached("SELECT id FROM value WHERE digest = ?1")?
-            .query_row([digest.as_bytes()], |row| row.get(0))?;
-        self.known.insert(digest, id);
-        Ok(id)
+        self.insert(trace, fingerprint)?;
+        // What a damaged index led astray would only be noticed when it is read, and by then
+        // the trace file may be gone.
+        if self.store.recorded(&trace.id)?.map(|kept| kept.fingerprint) != Some(fingerprint) {
+            return Err(self.store.damaged(format!("trace {:?} was not kept as it is", trace.id)));
+        }
+        ingested.spans += trace.spans.len();
+        self.seals.entry(trace.task.clone()).or_default().add(&fingerprint, trace.spans.len(), trace.partial);
+        self.changed.insert(trace.task.clone());
+        Ok(())
     }
 
-    fn keep_optional(&mut self, text: Option<&Canonical>) -> rusqlite::Result<Option<i64>> {
-        text.map(|text| self.keep(text)).transpose()
+    /// Takes out a trace that was cut off, for the one that follows.
+    fn remove(&mut self, row: i64, fingerprint: Digest, task: &str) -> Result<(), StoreError> {
+        self.store.execute("DELETE FROM span WHERE trace = ?1", [row])?;
+        self.store.execute("DELETE FROM trace WHERE id = ?1", [row])?;
+        self.seals.entry(task.to_owned()).or_default().remove_partial(&fingerprint);
+        Ok(())
     }
-}
 
-fn insert(values: &mut Values<'_>, trace: &Trace, digest: Digest) -> rusqlite::Result<()> {
-    let attributes = values.keep(&attributes(&trace.attributes).canonical())?;
-    let input = values.keep_optional(trace.input.as_ref())?;
-    let output = values.keep_optional(trace.output.as_ref())?;
-    values
-        .connection
-        .prepare_cached(
+    fn insert(&mut self, trace: &Trace, fingerprint: Digest) -> Result<(), StoreError> {
+        let attributes = self.keep(&attributes(&trace.attributes))?;
+        let input = trace.input.as_ref().map(|text| self.keep(text)).transpose()?;
+        let output = trace.output.as_ref().map(|text| self.keep(text)).transpose()?;
+        self.store.execute(
             "INSERT INTO trace (name, digest, task, recorder, started, attributes, input, output, partial)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            trace.id,
-            digest.as_bytes(),
-            trace.task,
-            trace.recorder,
-            bits(trace.started),
-            attributes,
-            input,
-            output,
-            trace.partial
-        ])?;
-    let row = values.connection.last_insert_rowid();
-    trace.spans.iter().zip(0_i64..).try_for_each(|(span, place)| insert_span(values, row, place, span))
-}
+            params![
+                trace.id,
+                fingerprint.as_bytes(),
+                trace.task,
+                trace.recorder,
+                bits(trace.started),
+                attributes,
+                input,
+                output,
+                trace.partial
+            ],
+        )?;
+        let row = self.store.connection.last_insert_rowid();
+        trace.spans.iter().zip(0_i64..).try_for_each(|(span, place)| self.insert_span(row, place, span))
+    }
 
-fn insert_span(values: &mut Values<'_>, trace: i64, place: i64, span: &Span) -> rusqlite::Result<()> {
-    let input = values.keep(&span.input)?;
-    let output = values.keep(&span.output)?;
-    let attributes = values.keep(&attributes(&span.attributes).canonical())?;
-    values
-        .connection
-        .prepare_cached(
+    fn insert_span(&mut self, trace: i64, place: i64, span: &Span) -> Result<(), StoreError> {
+        let input = self.keep(&span.input)?;
+        let output = self.keep(&span.output)?;
+        let attributes = self.keep(&attributes(&span.attributes))?;
+        self.store.execute(
             "INSERT INTO span (trace, place, name, kind, span, parent, sequence, input, output, error, started, duration, attributes)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        )?
-        .execute(params![
-            trace,
-            place,
-            span.name,
-            span.kind.name(),
-            bits(span.id),
-            span.parent.map(bits),
-            bits(span.sequence),
-            input,
-            output,
-            span.error,
-            bits(span.started),
-            span.duration.map(bits),
-            attributes
-        ])?;
-    Ok(())
+            params![
+                trace,
+                place,
+                span.name,
+                span.kind.name(),
+                bits(span.id),
+                span.parent.map(bits),
+                bits(span.sequence),
+                input,
+                output,
+                span.error,
+                bits(span.started),
+                span.duration.map(bits),
+                attributes
+            ],
+        )
+    }
+
+    /// The row of a value, which is added where it is new.
+    fn keep(&mut self, text: &Canonical) -> Result<i64, StoreError> {
+        let digest = Digest::of(text.as_str().as_bytes());
+        if let Some(row) = self.known.get(&digest) {
+            return Ok(*row);
+        }
+        // The text is asked for so that it is the table which answers, not its index.
+        let query = "SELECT id, text FROM value WHERE digest = ?1";
+        let found: Vec<(i64, String)> =
+            self.store.all(query, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let row = match &found[..] {
+            [] => {
+                self.store.execute(
+                    "INSERT INTO value (digest, text) VALUES (?1, ?2)",
+                    params![digest.as_bytes(), text.as_str()],
+                )?;
+                self.store.connection.last_insert_rowid()
+            }
+            [(row, found)] if found == text.as_str() => *row,
+            _ => return Err(self.store.damaged("its index of values leads astray")),
+        };
+        self.known.insert(digest, row);
+        Ok(row)
+    }
 }
 
 /// SQLite's integers are signed; a `u64` is kept by its bits and never ordered there.
 fn bits(value: u64) -> i64 {
     value.cast_signed()
-}
-
-fn attributes(pairs: &[(String, String)]) -> Value {
-    Value::Record(pairs.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect())
-}
-
-/// The digest of everything a trace says; what "the same trace" means.
-fn fingerprint(trace: &Trace) -> Digest {
-    let digest = |text: &Canonical| Value::from(Digest::of(text.as_str().as_bytes()).to_string());
-    let span = |span: &Span| {
-        Value::Record(
-            Record::new()
-                .with("id", span.id)
-                .with("parent", span.parent)
-                .with("sequence", span.sequence)
-                .with("kind", span.kind.name())
-                .with("name", span.name.as_str())
-                .with("input", digest(&span.input))
-                .with("output", digest(&span.output))
-                .with("error", span.error.as_deref())
-                .with("started", span.started)
-                .with("duration", span.duration)
-                .with("attributes", attributes(&span.attributes)),
-        )
-    };
-    let whole = Record::new()
-        .with("id", trace.id.as_str())
-        .with("task", trace.task.as_str())
-        .with("recorder", trace.recorder.as_str())
-        .with("started", trace.started)
-        .with("attributes", attributes(&trace.attributes))
-        .with("input", trace.input.as_ref().map(digest))
-        .with("output", trace.output.as_ref().map(digest))
-        .with("partial", trace.partial)
-        .with("spans", trace.spans.iter().map(span).collect::<Vec<_>>());
-    Digest::of(Value::Record(whole).canonical().as_str().as_bytes())
 }

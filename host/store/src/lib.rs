@@ -1,15 +1,20 @@
 //! Recorded traces in one SQLite file: what was seen, never what was made of it.
 //!
 //! Traces are immutable and values are stored once, by content. Several processes may
-//! record into the same file at once. What observations mean (contracts, gates,
+//! record into the same file at once. Whatever is read is held against a digest, so that a
+//! damaged file is refused and never read as if it said something else. What observations mean (contracts, gates,
 //! programs) lives elsewhere; eval runs and blobs are files, not rows.
 
 mod census;
 mod error;
 mod evidence;
+mod fingerprint;
 mod ingest;
+mod log;
 mod open;
 mod rows;
+mod schema;
+mod seal;
 mod trace;
 
 pub use auto_schema::contract::Scope;

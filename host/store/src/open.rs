@@ -3,54 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::StoreError;
+use crate::log::{beside, lost_something};
+use crate::schema::{APPLICATION_ID, VERSION};
 
 /// How long a writer waits for others; many parallel recorders each take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `AUTO` in ASCII; tells our files from other people's (SQLite file header, offset 68).
-const APPLICATION_ID: i64 = 0x4155_544f;
+/// How much of the write-ahead log's file is kept for the next writer, in bytes.
+const LOG_KEPT: u64 = 1 << 20;
 
-/// One step per version; a store of version n has had the first n applied.
-const MIGRATIONS: &[&str] = &["
-    CREATE TABLE value (
-        id INTEGER PRIMARY KEY,
-        digest BLOB NOT NULL UNIQUE,
-        text TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE trace (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
-        digest BLOB NOT NULL,
-        task TEXT NOT NULL,
-        recorder TEXT NOT NULL,
-        started INTEGER NOT NULL,
-        attributes INTEGER NOT NULL REFERENCES value,
-        input INTEGER REFERENCES value,
-        output INTEGER REFERENCES value,
-        partial INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX trace_by_task ON trace (task);
-    CREATE TABLE span (
-        trace INTEGER NOT NULL REFERENCES trace,
-        place INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        span INTEGER NOT NULL,
-        parent INTEGER,
-        sequence INTEGER NOT NULL,
-        input INTEGER NOT NULL REFERENCES value,
-        output INTEGER NOT NULL REFERENCES value,
-        error TEXT,
-        started INTEGER NOT NULL,
-        duration INTEGER,
-        attributes INTEGER NOT NULL REFERENCES value,
-        PRIMARY KEY (trace, place)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX span_by_operation ON span (kind, name, trace);
-"];
+/// The smallest file that SQLite writes, in bytes: one page.
+const SMALLEST: u64 = 512;
+
+/// The size of the log beyond which a writer waits for readers to make it small again.
+const LOG_BOUND: u64 = 8 << 20;
+const LOG_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A store of recorded traces: one SQLite file.
 #[derive(Debug)]
@@ -65,9 +35,10 @@ impl Store {
     /// Codes: `not-a-store`, `store-version`, `store-damaged`, `store-busy`, `store-io`.
     pub fn create_or_open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
+        check_files(path)?;
         let connection = Connection::open(path).map_err(|error| StoreError::sqlite(error, path))?;
-        let mut store = Store { connection, path: path.to_owned() };
-        store.wait_for_others()?;
+        let store = Store { connection, path: path.to_owned() };
+        store.settle()?;
         store.check_owner()?;
         store.enter_wal()?;
         store.migrate()?;
@@ -86,25 +57,35 @@ impl Store {
         if std::fs::metadata(path).map_or(true, |file| file.len() == 0) {
             return Err(no_store(path));
         }
+        check_files(path)?;
         match Store::open_read_only(path, false) {
             // Where SQLite's side files cannot be made, nobody can be writing either; the
             // file alone is the whole store unless a log was left beside it.
-            Err(error) if error.code == "store-io" && !has_log(path) => Store::open_read_only(path, true),
+            Err(error) if matches!(error.code, "store-io" | "store-full") && !has_log(path) => {
+                Store::open_read_only(path, true)
+            }
             result => result,
         }
     }
 
     fn open_read_only(path: &Path, immutable: bool) -> Result<Store, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let opened = Connection::open_with_flags(uri(path, immutable), flags);
+        let uri = uri(path, immutable);
+        let opened = Connection::open_with_flags(&uri, flags);
         let connection = opened.map_err(|error| StoreError::sqlite(error, path))?;
-        let store = Store { connection, path: path.to_owned() };
-        store.wait_for_others()?;
+        let mut store = Store { connection, path: path.to_owned() };
+        store.settle()?;
         store.check_owner()?;
-        match store.version()? {
-            0 => Err(no_store(path)),
-            _ => Ok(store),
+        let version = store.version()?;
+        if version == 0 {
+            return Err(no_store(path));
         }
+        store.check_tables()?;
+        if version < VERSION {
+            store.connection = store.copy_to_memory(&uri)?;
+            store.migrate()?;
+        }
+        Ok(store)
     }
 
     /// Where the store is.
@@ -116,15 +97,41 @@ impl Store {
         StoreError::sqlite(error, &self.path)
     }
 
-    fn wait_for_others(&self) -> Result<(), StoreError> {
-        self.connection.busy_timeout(PATIENCE).map_err(|error| self.error(error))
+    pub(crate) fn damaged(&self, what: impl core::fmt::Display) -> StoreError {
+        StoreError::damaged(format!("{}: {what}", self.path.display()))
+    }
+
+    /// How this connection behaves: waits for others, is done when the disk is, and does
+    /// not trust the file.
+    fn settle(&self) -> Result<(), StoreError> {
+        let pragmas = format!(
+            "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;
+             PRAGMA journal_size_limit = {LOG_KEPT}"
+        );
+        let settle = || {
+            self.connection.busy_timeout(PATIENCE)?;
+            self.connection.execute_batch(&pragmas)
+        };
+        settle().map_err(|error| self.error(error))
     }
 
     fn pragma(&self, name: &str) -> Result<i64, StoreError> {
         self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(|error| self.error(error))
     }
 
-    fn version(&self) -> Result<usize, StoreError> {
+    /// Keeps the write-ahead log from growing with every recording. A checkpoint can only
+    /// start the log anew when no reader is in it, so where readers never leave all at once,
+    /// it waits for them; a reader that stays longer than that is for the next writer.
+    pub(crate) fn bound_log(&self) {
+        let size = std::fs::metadata(beside(&self.path, "-wal")).map_or(0, |log| log.len());
+        if size > LOG_BOUND {
+            let _ = self.connection.busy_timeout(LOG_PATIENCE);
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = self.connection.busy_timeout(PATIENCE);
+        }
+    }
+
+    pub(crate) fn version(&self) -> Result<usize, StoreError> {
         Ok(usize::try_from(self.pragma("user_version")?).unwrap_or(usize::MAX))
     }
 
@@ -146,16 +153,24 @@ impl Store {
                 ),
             ));
         }
-        if version > MIGRATIONS.len() {
-            return Err(StoreError::new(
+        if version == 0 && has_tables {
+            return Err(self.damaged("its version is not there"));
+        }
+        self.check_version()
+    }
+
+    /// Refuses what a newer version of this program made.
+    pub(crate) fn check_version(&self) -> Result<(), StoreError> {
+        match self.version()? {
+            version if version > VERSION => Err(StoreError::new(
                 "store-version",
                 format!(
-                    "{path} has store version {version}, this program knows versions up to {}; use the newer auto-host that made it",
-                    MIGRATIONS.len()
+                    "{} has store version {version}, this program knows versions up to {VERSION}; use the newer auto-host that made it",
+                    self.path.display()
                 ),
-            ));
+            )),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub(crate) fn count(&self, query: &str) -> Result<i64, StoreError> {
@@ -177,31 +192,25 @@ impl Store {
             }
         }
     }
+}
 
-    /// Brings an older or empty file to the current version, all or nothing.
-    fn migrate(&mut self) -> Result<(), StoreError> {
-        if self.version()? == MIGRATIONS.len() {
-            return Ok(());
-        }
-        let path = self.path.clone();
-        let wrap = |error| StoreError::sqlite(error, &path);
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(wrap)?;
-        // Somebody else may have been first.
-        let version: usize = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(wrap)?;
-        for step in MIGRATIONS.iter().skip(version) {
-            transaction.execute_batch(step).map_err(wrap)?;
-        }
-        let stamp = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}", MIGRATIONS.len());
-        transaction.execute_batch(&stamp).map_err(wrap)?;
-        transaction.commit().map_err(wrap)
+/// Refuses what SQLite would take for an empty file, and a store whose log lost something,
+/// before SQLite forgets it.
+fn check_files(path: &Path) -> Result<(), StoreError> {
+    if std::fs::metadata(path).is_ok_and(|file| (1..SMALLEST).contains(&file.len())) {
+        return Err(StoreError::damaged(format!("{} has lost its end", path.display())));
     }
+    let gone = std::fs::metadata(path).map_or(true, |file| file.len() == 0);
+    if (gone && has_log(path)) || lost_something(path) {
+        let log = beside(path, "-wal");
+        return Err(StoreError::damaged(format!("{} is not what was written", log.display())));
+    }
+    Ok(())
 }
 
 /// Whether a write-ahead log with anything in it lies beside the file.
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 fn no_store(path: &Path) -> StoreError {

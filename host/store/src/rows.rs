@@ -1,10 +1,14 @@
-//! Reading traces back, checked: a text that does not match its digest is damage.
+//! Reading traces back, checked: a text against its digest, a trace against its
+//! fingerprint, the traces of a task against the task's seal. What does not agree is damage.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use auto_json::{Canonical, Value};
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior};
 
+use crate::fingerprint::{Head, Line, Writing};
+use crate::seal::Seal;
 use crate::{Digest, Span, SpanKind, Store, StoreError, Trace};
 
 /// How much is recorded of one task.
@@ -20,83 +24,232 @@ pub struct TaskSummary {
     pub spans: u64,
 }
 
-/// Values that were read, by their row.
-pub(crate) type Texts = HashMap<i64, Canonical>;
+/// A value, by row and digest. Two rows with one digest are one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub row: i64,
+    pub digest: Digest,
+}
+
+/// A trace as it lies in the store.
+pub(crate) struct Recorded {
+    pub row: i64,
+    pub id: String,
+    pub task: String,
+    pub recorder: String,
+    pub started: u64,
+    /// The canonical text of the attributes.
+    pub attributes: Rc<str>,
+    pub input: Option<Kept>,
+    pub output: Option<Kept>,
+    pub partial: bool,
+    pub fingerprint: Digest,
+    pub spans: Vec<RecordedSpan>,
+}
+
+/// A span of it.
+pub(crate) struct RecordedSpan {
+    pub id: u64,
+    pub parent: Option<u64>,
+    pub sequence: u64,
+    pub kind: String,
+    pub name: String,
+    pub input: Kept,
+    pub output: Kept,
+    pub error: Option<String>,
+    pub started: u64,
+    pub duration: Option<u64>,
+    /// The canonical text of the attributes.
+    pub attributes: Rc<str>,
+}
+
+/// What reading many traces needs to know only once.
+#[derive(Default)]
+struct Known {
+    digests: HashMap<i64, Digest>,
+    attributes: HashMap<i64, Rc<str>>,
+}
+
+const HEAD: &str = "SELECT id, name, task, recorder, started, attributes, input, output, partial, digest FROM trace";
+
+type HeadRow = (Recorded, i64, Option<i64>, Option<i64>);
+type SpanRow = (RecordedSpan, i64, i64, i64);
 
 impl Store {
     /// The tasks with anything recorded, by name.
+    ///
+    /// Codes: `store-damaged`, `store-io`, `store-busy`.
     pub fn tasks(&self) -> Result<Vec<TaskSummary>, StoreError> {
-        let query = "SELECT task, sum(NOT partial), sum(partial),
-                            sum((SELECT count(*) FROM span WHERE span.trace = trace.id) * NOT partial)
-                     FROM trace GROUP BY task ORDER BY task";
-        let summary = |row: &Row<'_>| {
-            Ok(TaskSummary { task: row.get(0)?, traces: row.get(1)?, partial: row.get(2)?, spans: row.get(3)? })
+        let _snapshot = self.snapshot()?;
+        let summary = |(task, seal): (String, Seal)| TaskSummary {
+            task,
+            traces: seal.traces,
+            partial: seal.partial,
+            spans: seal.spans,
         };
-        self.all(query, [], summary)
+        Ok(self.seals()?.into_iter().map(summary).collect())
     }
 
     /// The trace of that id, if there is one.
+    ///
+    /// Codes as for [`Store::tasks`].
     pub fn trace(&self, id: &str) -> Result<Option<Trace>, StoreError> {
-        let query = "SELECT id, task, recorder, started, attributes, input, output, partial FROM trace WHERE name = ?1";
-        type Head = (i64, String, String, i64, i64, Option<i64>, Option<i64>, bool);
-        let head: Option<Head> = self
-            .connection
-            .query_row(query, [id], |row| {
-                Ok((
-                    row.get(0)?,
-                    row.get(1)?,
-                    row.get(2)?,
-                    row.get(3)?,
-                    row.get(4)?,
-                    row.get(5)?,
-                    row.get(6)?,
-                    row.get(7)?,
-                ))
-            })
-            .optional()
-            .map_err(|error| self.error(error))?;
-        let Some((row, task, recorder, started, attributes, input, output, partial)) = head else { return Ok(None) };
-        let optional = |id: Option<i64>| id.map(|id| self.text(id)).transpose();
-        Ok(Some(Trace {
-            id: id.to_owned(),
-            task,
-            recorder,
-            started: started.cast_unsigned(),
-            attributes: self.pairs(attributes)?,
-            input: optional(input)?,
-            output: optional(output)?,
-            partial,
-            spans: self.spans(row)?,
-        }))
+        let _snapshot = self.snapshot()?;
+        let Some(recorded) = self.recorded(id)? else {
+            // Absence is only claimed of a store that is whole, and not on an index's word.
+            self.check()?;
+            let missed =
+                self.all("SELECT id FROM trace NOT INDEXED WHERE name = ?1", [id], |row| row.get::<_, i64>(0))?;
+            return if missed.is_empty() { Ok(None) } else { Err(self.damaged("its index of traces leads astray")) };
+        };
+        self.whole(recorded).map(Some)
     }
 
-    fn spans(&self, trace: i64) -> Result<Vec<Span>, StoreError> {
+    /// Reads everything and holds it against its digests.
+    ///
+    /// Codes as for [`Store::tasks`].
+    pub fn verify(&self) -> Result<(), StoreError> {
+        let _snapshot = self.snapshot()?;
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let mut traces = 0;
+        for (task, seal) in self.seals()? {
+            self.recordings(&task, |_| Ok(()))?;
+            traces += seal.traces + seal.partial;
+        }
+        let values: Vec<i64> = self.all("SELECT id FROM value", [], |row| row.get(0))?;
+        values.into_iter().try_for_each(|value| self.text(value).map(drop))?;
+        match self.all("SELECT count(*) FROM trace NOT INDEXED", [], |row| row.get::<_, u64>(0))?[..] {
+            [count] if count == traces => Ok(()),
+            _ => Err(self.damaged("it has traces of no task")),
+        }
+    }
+
+    /// One state of the store for several queries: others may write meanwhile.
+    pub(crate) fn snapshot(&self) -> Result<Transaction<'_>, StoreError> {
+        self.begin(TransactionBehavior::Deferred)
+    }
+
+    pub(crate) fn begin(&self, behavior: TransactionBehavior) -> Result<Transaction<'_>, StoreError> {
+        Transaction::new_unchecked(&self.connection, behavior).map_err(|error| self.error(error))
+    }
+
+    /// Hands over every trace of a task that `seals` knows, each checked; then that none is
+    /// missing. Nothing of what was handed over holds if this fails.
+    pub(crate) fn recordings(
+        &self,
+        task: &str,
+        mut take: impl FnMut(&Recorded) -> Result<(), StoreError>,
+    ) -> Result<Seal, StoreError> {
+        let sealed = self.seals()?.get(task).copied().unwrap_or_default();
+        let mut known = Known::default();
+        let mut found = Seal::default();
+        let mut ids = HashSet::new();
+        for head in self.all(&format!("{HEAD} WHERE task = ?1"), [task], head)? {
+            let recorded = self.complete(head, &mut known)?;
+            found.add(&recorded.fingerprint, recorded.spans.len(), recorded.partial);
+            take(&recorded)?;
+            if !ids.insert(recorded.id) {
+                return Err(self.damaged("it has a trace twice"));
+            }
+        }
+        if found != sealed {
+            return Err(self.damaged(format!("what it has of task {task:?} is not all that was recorded")));
+        }
+        Ok(sealed)
+    }
+
+    /// The trace of that id, checked.
+    pub(crate) fn recorded(&self, id: &str) -> Result<Option<Recorded>, StoreError> {
+        let heads = self.all(&format!("{HEAD} WHERE name = ?1"), [id], head)?;
+        let found = heads.into_iter().next().map(|head| self.complete(head, &mut Known::default())).transpose()?;
+        match found {
+            Some(other) if other.id != id => Err(self.damaged("its index of traces leads astray")),
+            found => Ok(found),
+        }
+    }
+
+    /// Every trace there is, by row, without asking for seals.
+    pub(crate) fn rows(&self) -> Result<Vec<i64>, StoreError> {
+        self.all("SELECT id FROM trace NOT INDEXED ORDER BY id", [], |row| row.get(0))
+    }
+
+    /// The trace in that row, checked.
+    pub(crate) fn row(&self, row: i64) -> Result<Recorded, StoreError> {
+        let heads = self.all(&format!("{HEAD} WHERE id = ?1"), [row], head)?;
+        let head = heads.into_iter().next().ok_or_else(|| self.damaged("a trace has gone"))?;
+        self.complete(head, &mut Known::default())
+    }
+
+    /// Reads a trace's values and spans, and holds them against its fingerprint.
+    fn complete(&self, head: HeadRow, known: &mut Known) -> Result<Recorded, StoreError> {
+        let (mut trace, attributes, input, output) = head;
+        trace.attributes = self.attributes(attributes, known)?;
+        trace.input = input.map(|row| self.kept(row, known)).transpose()?;
+        trace.output = output.map(|row| self.kept(row, known)).transpose()?;
         let query = "SELECT span, parent, sequence, kind, name, error, started, duration, input, output, attributes
                      FROM span WHERE trace = ?1 ORDER BY place";
-        let rows = self.all(query, [trace], |row| {
-            let kind: String = row.get(3)?;
-            let span = Span {
-                id: row.get::<_, i64>(0)?.cast_unsigned(),
-                parent: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned),
-                sequence: row.get::<_, i64>(2)?.cast_unsigned(),
-                kind: SpanKind::from_name(&kind),
-                name: row.get(4)?,
-                input: Value::Null.canonical(),
-                output: Value::Null.canonical(),
-                error: row.get(5)?,
-                started: row.get::<_, i64>(6)?.cast_unsigned(),
-                duration: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
-                attributes: Vec::new(),
-            };
-            Ok((span, row.get(8)?, row.get(9)?, row.get(10)?))
-        })?;
-        let fill = |(mut span, input, output, attributes): (Span, i64, i64, i64)| {
-            span.input = self.text(input)?;
-            span.output = self.text(output)?;
-            span.attributes = self.pairs(attributes)?;
-            Ok(span)
+        for (mut span, input, output, attributes) in self.all(query, [trace.row], span)? {
+            span.input = self.kept(input, known)?;
+            span.output = self.kept(output, known)?;
+            span.attributes = self.attributes(attributes, known)?;
+            trace.spans.push(span);
+        }
+        if trace.computed() != trace.fingerprint {
+            return Err(self.damaged(format!("trace {:?} is not what was recorded", trace.id)));
+        }
+        Ok(trace)
+    }
+
+    fn kept(&self, row: i64, known: &mut Known) -> Result<Kept, StoreError> {
+        if let Some(digest) = known.digests.get(&row) {
+            return Ok(Kept { row, digest: *digest });
+        }
+        let digest = self.one("SELECT digest FROM value WHERE id = ?1", row, |row| row.get(0).map(Digest))?;
+        known.digests.insert(row, digest);
+        Ok(Kept { row, digest })
+    }
+
+    fn attributes(&self, row: i64, known: &mut Known) -> Result<Rc<str>, StoreError> {
+        if let Some(text) = known.attributes.get(&row) {
+            return Ok(text.clone());
+        }
+        let text: Rc<str> = self.text(row)?.as_str().into();
+        known.attributes.insert(row, text.clone());
+        Ok(text)
+    }
+
+    /// The trace with its values.
+    pub(crate) fn whole(&self, trace: Recorded) -> Result<Trace, StoreError> {
+        let optional = |kept: Option<Kept>| kept.map(|kept| self.text(kept.row)).transpose();
+        let span = |span: RecordedSpan| -> Result<Span, StoreError> {
+            Ok(Span {
+                id: span.id,
+                parent: span.parent,
+                sequence: span.sequence,
+                kind: SpanKind::from_name(&span.kind),
+                input: self.text(span.input.row)?,
+                output: self.text(span.output.row)?,
+                attributes: self.pairs(&span.attributes)?,
+                name: span.name,
+                error: span.error,
+                started: span.started,
+                duration: span.duration,
+            })
         };
-        rows.into_iter().map(fill).collect()
+        Ok(Trace {
+            attributes: self.pairs(&trace.attributes)?,
+            input: optional(trace.input)?,
+            output: optional(trace.output)?,
+            id: trace.id,
+            task: trace.task,
+            recorder: trace.recorder,
+            started: trace.started,
+            partial: trace.partial,
+            spans: trace.spans.into_iter().map(span).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Every row of a query.
@@ -113,40 +266,123 @@ impl Store {
         collect().map_err(|error| self.error(error))
     }
 
+    /// Runs a statement.
+    pub(crate) fn execute(&self, query: &str, parameters: impl rusqlite::Params) -> Result<(), StoreError> {
+        let execute = || self.connection.prepare_cached(query)?.execute(parameters);
+        execute().map(drop).map_err(|error| self.error(error))
+    }
+
+    /// The row that a row of another table names.
+    fn one<T>(
+        &self,
+        query: &str,
+        row: i64,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let find = || self.connection.prepare_cached(query)?.query_row([row], read).optional();
+        find().map_err(|error| self.error(error))?.ok_or_else(|| self.damaged(format!("value {row} is missing")))
+    }
+
     /// The value in that row, if it is what its digest says.
     pub(crate) fn text(&self, id: i64) -> Result<Canonical, StoreError> {
-        let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
-        let (digest, text) = self
-            .connection
-            .prepare_cached("SELECT digest, text FROM value WHERE id = ?1")
-            .and_then(|mut statement| statement.query_row([id], read))
-            .map_err(|error| self.error(error))?;
-        let damaged = || StoreError::damaged(format!("value {id} is not what its digest says"));
-        if digest != Digest::of(text.as_bytes()).as_bytes() {
+        let read = |row: &Row<'_>| Ok((row.get(0).map(Digest)?, row.get::<_, String>(1)?));
+        let (digest, text) = self.one("SELECT digest, text FROM value WHERE id = ?1", id, read)?;
+        let damaged = || self.damaged(format!("value {id} is not what its digest says"));
+        if digest != Digest::of(text.as_bytes()) {
             return Err(damaged());
         }
         let canonical = Canonical::of(&text).map_err(|_| damaged())?;
         if canonical.as_str() == text { Ok(canonical) } else { Err(damaged()) }
     }
 
-    /// [`Store::text`], each row read once.
-    pub(crate) fn text_once<'a>(&self, id: i64, texts: &'a mut Texts) -> Result<&'a Canonical, StoreError> {
-        use std::collections::hash_map::Entry;
-        match texts.entry(id) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => Ok(entry.insert(self.text(id)?)),
-        }
-    }
-
     /// Attributes as they were given, in key order.
-    pub(crate) fn pairs(&self, id: i64) -> Result<Vec<(String, String)>, StoreError> {
-        let Value::Record(record) = self.text(id)?.value() else {
-            return Err(StoreError::damaged(format!("value {id} is not a set of attributes")));
+    pub(crate) fn pairs(&self, text: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let Ok(Value::Record(record)) = Value::parse(text) else {
+            return Err(self.damaged("a value is not the set of attributes it should be"));
         };
         let pair = |(key, value): (String, Value)| match value {
             Value::Text(text) => Ok((key, text)),
-            _ => Err(StoreError::damaged(format!("attribute {key:?} in value {id} is not text"))),
+            _ => Err(self.damaged(format!("attribute {key:?} is not text"))),
         };
         record.into_iter().map(pair).collect()
     }
+}
+
+impl Recorded {
+    fn computed(&self) -> Digest {
+        let head = Head {
+            id: &self.id,
+            task: &self.task,
+            recorder: &self.recorder,
+            started: self.started,
+            attributes: &self.attributes,
+            input: self.input.map(|kept| kept.digest),
+            output: self.output.map(|kept| kept.digest),
+            partial: self.partial,
+        };
+        let mut writing = Writing::start(&head);
+        self.spans.iter().for_each(|span| writing.span(&span.line()));
+        writing.finish(&head)
+    }
+}
+
+impl RecordedSpan {
+    /// Whether it is that operation.
+    pub(crate) fn is(&self, kind: &str, name: &str) -> bool {
+        self.kind == kind && self.name == name
+    }
+
+    /// What the span says.
+    pub(crate) fn line(&self) -> Line<'_> {
+        Line {
+            id: self.id,
+            parent: self.parent,
+            sequence: self.sequence,
+            kind: &self.kind,
+            name: &self.name,
+            input: self.input.digest,
+            output: self.output.digest,
+            error: self.error.as_deref(),
+            started: self.started,
+            duration: self.duration,
+            attributes: &self.attributes,
+        }
+    }
+}
+
+/// What stands where a value was not looked up yet.
+const UNKNOWN: Kept = Kept { row: 0, digest: Digest([0; 32]) };
+
+fn head(row: &Row<'_>) -> rusqlite::Result<HeadRow> {
+    let trace = Recorded {
+        row: row.get(0)?,
+        id: row.get(1)?,
+        task: row.get(2)?,
+        recorder: row.get(3)?,
+        started: row.get::<_, i64>(4)?.cast_unsigned(),
+        attributes: "".into(),
+        input: None,
+        output: None,
+        partial: row.get(8)?,
+        fingerprint: row.get(9).map(Digest)?,
+        spans: Vec::new(),
+    };
+    Ok((trace, row.get(5)?, row.get(6)?, row.get(7)?))
+}
+
+fn span(row: &Row<'_>) -> rusqlite::Result<SpanRow> {
+    let span = RecordedSpan {
+        id: row.get::<_, i64>(0)?.cast_unsigned(),
+        parent: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned),
+        sequence: row.get::<_, i64>(2)?.cast_unsigned(),
+        kind: row.get(3)?,
+        name: row.get(4)?,
+        input: UNKNOWN,
+        output: UNKNOWN,
+        error: row.get(5)?,
+        started: row.get::<_, i64>(6)?.cast_unsigned(),
+        duration: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
+        attributes: "".into(),
+    };
+    Ok((span, row.get(8)?, row.get(9)?, row.get(10)?))
 }
