@@ -2,11 +2,13 @@
 //!
 //! Here: the command line itself, and how a verb's end becomes output and exit code.
 
+mod agent;
 mod components;
 mod failure;
 mod files;
 mod options;
 mod reply;
+mod spool;
 mod verbs;
 
 use std::process::ExitCode;

@@ -41,12 +41,14 @@ pub struct Reply {
     pub fields: Record,
     /// Whether `text` is bad news.
     pub failed: bool,
+    /// The exit code where it is another program's.
+    pub status: Option<u8>,
 }
 
 impl Reply {
     /// A verb that did what was asked.
     pub fn done(code: &str, text: impl Into<String>, fields: Record) -> Reply {
-        Reply { exit: Exit::Done, code: code.into(), text: text.into(), fields, failed: false }
+        Reply { exit: Exit::Done, code: code.into(), text: text.into(), fields, failed: false, status: None }
     }
 
     /// The same with another exit code.
@@ -58,8 +60,9 @@ impl Reply {
     /// Prints it and gives the process its exit code. Where nobody reads stdout any more
     /// that is no error; where stdout cannot be written it is one.
     pub fn print(self, json: bool) -> ExitCode {
+        let exit = self.status.unwrap_or(self.exit as u8);
         let printed = if json {
-            let fields = self.fields.with("code", self.code).with("exit", u32::from(self.exit as u8));
+            let fields = self.fields.with("code", self.code).with("exit", u32::from(exit));
             say(&Value::from(fields))
         } else if self.failed {
             let _ = writeln!(std::io::stderr().lock(), "{}", self.text);
@@ -70,7 +73,7 @@ impl Reply {
             Ok(())
         };
         match printed {
-            Ok(()) => ExitCode::from(self.exit as u8),
+            Ok(()) => ExitCode::from(exit),
             Err(failure) => {
                 let _ = writeln!(std::io::stderr().lock(), "{failure}");
                 ExitCode::from(failure.exit as u8)
@@ -98,6 +101,6 @@ impl From<Failure> for Reply {
             .with("at", failure.at.clone())
             .with("help", failure.help.clone())
             .with("log", failure.log.iter().map(|line| line.as_str().into()).collect::<Vec<Value>>());
-        Reply { exit: failure.exit, text: failure.to_string(), code: failure.code, fields, failed: true }
+        Reply { exit: failure.exit, text: failure.to_string(), code: failure.code, fields, failed: true, status: None }
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
+use crate::spool::Spool;
 
 /// Report how deterministic each operation of a task was
 ///
@@ -36,6 +37,7 @@ impl Opts {
             .help(format!("its tasks are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })));
         }
         let census = store.census(&self.task)?;
+        Spool::beside(&self.store.store).mention();
         let fields = census.to_value().as_record().cloned().unwrap_or_default();
         Ok(Reply::done("census", census.to_string(), fields))
     }

@@ -7,13 +7,17 @@ use clap::Args;
 
 use crate::components::{COMPONENTS, GATE, Toolbox};
 use crate::failure::Failure;
-use crate::options::Global;
+use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
+use crate::spool::Spool;
 
 /// Check the installation and say what is missing
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host doctor")]
-pub struct Opts {}
+pub struct Opts {
+    #[command(flatten)]
+    store: StoreOption,
+}
 
 /// One thing that was looked at.
 struct Check {
@@ -24,7 +28,7 @@ struct Check {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let checks = [components(global), cache(global), gate(global), python()];
+        let checks = [components(global), cache(global), gate(global), python(), recordings(&self.store)];
         let failed = checks.iter().any(|check| check.required && check.result.is_err());
         let mut text = String::new();
         let mut rows: Vec<Value> = Vec::new();
@@ -95,4 +99,13 @@ fn python() -> Check {
         _ => Err("python3 was not found; only the Python SDK and the demo need it".to_owned()),
     };
     Check { name: "python", required: false, result }
+}
+
+/// What a `record` that was stopped left.
+fn recordings(store: &StoreOption) -> Check {
+    let result = match Spool::beside(&store.store).advice() {
+        None => Ok(format!("none were left beside {}", store.store.display())),
+        Some(advice) => Err(advice),
+    };
+    Check { name: "recordings", required: false, result }
 }

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
+use crate::spool::Spool;
 
 const IMPORTER: &str = "auto:pass/importer@0.1.0";
 
@@ -37,8 +38,12 @@ pub struct Opts {
     recover_partial: bool,
     #[command(flatten)]
     store: StoreOption,
+    /// Take in what a `record` that was stopped left beside the store; each file is removed
+    /// once it is in the store
+    #[arg(long, conflicts_with_all = ["files", "format", "task"])]
+    spool: bool,
     /// The trace files
-    #[arg(required = true)]
+    #[arg(required_unless_present = "spool")]
     files: Vec<PathBuf>,
 }
 
@@ -50,6 +55,10 @@ impl Opts {
             task: self.task.as_deref(),
             recover_partial: self.recover_partial,
         };
+        let spool = Spool::beside(&self.store.store);
+        if self.spool {
+            return self.take_in(&toolbox, &spool);
+        }
         let mut total = Ingested::default();
         let mut read = Vec::new();
         for file in &self.files {
@@ -57,21 +66,47 @@ impl Opts {
         }
         let mut store = Store::create_or_open(&self.store.store)?;
         for traces in read {
-            let ingested = store.ingest(&traces)?;
-            total.added += ingested.added;
-            total.already += ingested.already;
-            total.spans += ingested.spans;
+            total += store.ingest(&traces)?;
         }
+        spool.mention();
         Ok(Reply::done("imported", summary(&total, &self.store.store), fields(&total)))
+    }
+
+    /// Takes in what was left, each file alone: one that is refused stays, and does not keep
+    /// the others out.
+    fn take_in(&self, toolbox: &Toolbox, spool: &Spool) -> Result<Reply, Failure> {
+        let request = Request { format: Some("auto-jsonl"), task: None, recover_partial: self.recover_partial };
+        let mut total = Ingested::default();
+        let mut refused = Vec::new();
+        for trace in spool.leftovers() {
+            let Some(recording) = spool.claim(&trace) else { continue };
+            let ingested = request
+                .read(toolbox, &trace)
+                .and_then(|traces| Ok(Store::create_or_open(&self.store.store)?.ingest(&traces)?));
+            match ingested {
+                Ok(ingested) => {
+                    total += ingested;
+                    recording.done();
+                }
+                Err(failure) => refused.push((trace, failure)),
+            }
+        }
+        let summary = summary(&total, &self.store.store);
+        let left = refused.len();
+        let Some((trace, mut failure)) = refused.into_iter().next() else {
+            return Ok(Reply::done("imported", summary, fields(&total)));
+        };
+        failure.message = format!("{summary}; {left} could not be taken in, the first for this: {}", failure.message);
+        failure.at = Some(trace.display().to_string());
+        Err(failure)
     }
 }
 
 /// What happened, in a sentence.
 pub fn summary(ingested: &Ingested, store: &Path) -> String {
-    let already = match ingested.already {
-        0 => String::new(),
-        n => format!(", {n} already there"),
-    };
+    let more = |number: usize, what: &str| if number == 0 { String::new() } else { format!(", {number} {what}") };
+    let already =
+        more(ingested.already, "already there") + &more(ingested.completed, "completed that had been cut off");
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let (traces, spans) = (count(ingested.added, "trace"), count(ingested.spans, "span"));
     format!("{traces} with {spans} added to {}{already}", store.display())
@@ -79,7 +114,11 @@ pub fn summary(ingested: &Ingested, store: &Path) -> String {
 
 /// The same for machines.
 pub fn fields(ingested: &Ingested) -> Record {
-    Record::new().with("added", ingested.added).with("already", ingested.already).with("spans", ingested.spans)
+    Record::new()
+        .with("added", ingested.added)
+        .with("already", ingested.already)
+        .with("completed", ingested.completed)
+        .with("spans", ingested.spans)
 }
 
 /// How to read a trace file.

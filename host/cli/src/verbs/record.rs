@@ -3,26 +3,29 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use auto_json::Value;
-use auto_store::Store;
+use auto_store::{Ingested, Store};
 use clap::Args;
 
 use super::import::{self, Request};
+use crate::agent::{self, End};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
+use crate::spool::{Recording, Spool};
 
 /// Run an instrumented agent and take its trace into the store
 ///
-/// The agent's SDK writes to the file named by $AUTO_TRACE_FILE. If the trace cannot be
-/// taken in, the file is kept and its place is said. An agent that fails is recorded all
-/// the same; the exit code is then 1.
+/// The agent's SDK writes to the file named by $AUTO_TRACE_FILE, in a folder beside the
+/// store. If the trace cannot be taken in, the file stays there and its place is said. An
+/// agent that fails is recorded all the same; the exit code is then 1. SIGINT, SIGTERM and
+/// SIGHUP are passed to the agent, a second one kills it; what it wrote is taken in, and the
+/// exit code is the agent's, 128 and the signal's number for one that was killed.
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host record --store auto.db -- python3 agent.py tickets.jsonl")]
 pub struct Opts {
@@ -46,49 +49,69 @@ impl Opts {
         }
         let toolbox = Toolbox::open(global, &[])?;
         // Refuse an unusable store before the agent costs anything.
-        let mut store = Store::create_or_open(&self.store.store)?;
-        let folder = tempfile::Builder::new().prefix("auto-record-").tempdir().map_err(|error| {
-            Failure::new(Exit::Refused, "unwritable", format!("cannot make a temporary folder: {error}"))
-        })?;
-        let trace = folder.path().join("trace.jsonl");
-        let status = self.start(&trace, global.json)?;
-        let taken = self.take(&toolbox, &mut store, &trace);
-        let ingested = match taken {
-            Ok(ingested) => ingested,
-            Err(failure) if failure.code == "no-trace" => return Err(failure),
+        drop(Store::create_or_open(&self.store.store)?);
+        let spool = Spool::beside(&self.store.store);
+        let recording = spool.begin()?;
+        let end = match self.start(&recording, global.json) {
+            Ok(end) => end,
             Err(failure) => {
-                // The agent will not be paid for again: leave what it wrote.
-                let _ = folder.keep();
-                let kept = format!("the trace is kept at {}; import it from there", trace.display());
-                return Err(failure.help(kept));
+                recording.done();
+                return Err(failure);
             }
         };
-        let mut fields = import::fields(&ingested);
-        fields.set("agent_exit", status.code().map(Value::from));
-        let summary = import::summary(&ingested, &self.store.store);
-        if status.success() {
-            return Ok(Reply::done("recorded", summary, fields));
+        let taken = self.take(&toolbox, &recording.trace);
+        let mut reply = match taken {
+            Ok(ingested) => {
+                recording.done();
+                self.reply(&end, &ingested)
+            }
+            Err(failure) if failure.code == "no-trace" => {
+                recording.done();
+                Reply::from(failure)
+            }
+            // The agent will not be paid for again: leave what it wrote.
+            Err(failure) => Reply::from(failure.help(self.way_out(&recording, &spool))),
+        };
+        if end.told.is_some() || end.status.code().is_none() {
+            reply.status = Some(end.code());
         }
-        let how = status.code().map_or_else(|| format!("{:?}", status.signal()), |code| code.to_string());
-        let mut reply = Reply::done("agent-failed", format!("the agent failed ({how}); {summary}"), fields);
+        spool.mention();
+        Ok(reply)
+    }
+
+    fn reply(&self, end: &End, ingested: &Ingested) -> Reply {
+        let mut fields = import::fields(ingested);
+        fields.set("agent_exit", end.status.code().map(Value::from));
+        fields.set("interrupted", end.told.map(agent::name));
+        let summary = import::summary(ingested, &self.store.store);
+        if end.status.success() {
+            return Reply::done("recorded", summary, fields);
+        }
+        let (code, text) = match end.told {
+            Some(signal) => ("interrupted", format!("{} came and {}; {summary}", agent::name(signal), end.how())),
+            None => ("agent-failed", format!("{}; {summary}", end.how())),
+        };
+        let mut reply = Reply::done(code, text, fields).exit(Exit::Refused);
         reply.failed = true;
-        Ok(reply.exit(Exit::Refused))
+        reply
     }
 
     /// Runs the agent. Under `--json` stdout is ours, so what it prints goes to stderr.
-    fn start(&self, trace: &Path, json: bool) -> Result<ExitStatus, Failure> {
+    fn start(&self, recording: &Recording, json: bool) -> Result<End, Failure> {
         let program = &self.command[0];
         let mut command = Command::new(program);
+        let trace = std::path::absolute(&recording.trace).unwrap_or_else(|_| recording.trace.clone());
         command.args(&self.command[1..]).env("AUTO_TRACE_FILE", trace);
         if let (true, Ok(stderr)) = (json, std::io::stderr().as_fd().try_clone_to_owned()) {
             command.stdout(Stdio::from(stderr));
         }
-        command
-            .status()
+        recording
+            .share()
+            .and_then(|()| agent::run(&mut command))
             .map_err(|error| Failure::new(Exit::Usage, "no-agent", format!("cannot start {program:?}: {error}")))
     }
 
-    fn take(&self, toolbox: &Toolbox, store: &mut Store, trace: &Path) -> Result<auto_store::Ingested, Failure> {
+    fn take(&self, toolbox: &Toolbox, trace: &Path) -> Result<Ingested, Failure> {
         let bytes = match fs::read(trace) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(files::unreadable(trace, &error)),
             read => read.unwrap_or_default(),
@@ -102,6 +125,12 @@ impl Opts {
         }
         let request = Request { format: Some("auto-jsonl"), task: None, recover_partial: self.recover_partial };
         let traces = request.read(toolbox, trace)?;
-        Ok(store.ingest(&traces)?)
+        Ok(Store::create_or_open(&self.store.store)?.ingest(&traces)?)
+    }
+
+    /// Where the trace is, and how to take it in.
+    fn way_out(&self, recording: &Recording, spool: &Spool) -> String {
+        let recover = if self.recover_partial { " --recover-partial" } else { "" };
+        format!("the trace is kept at {}; take it in with `{}{recover}`", recording.trace.display(), spool.command())
     }
 }
