@@ -49,8 +49,8 @@ const OUR_PREFIX: &str = "auto:";
 /// Why a file is not a `.cbin`, or a module cannot become one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Stable: `not-wasm`, `truncated`, `malformed`, `component`, `imports`, `no-digest`,
-    /// `digest-mismatch`, `component-type`, `manifest`, `graph`.
+    /// Stable: `not-wasm`, `truncated`, `malformed`, `component`, `imports`, `unsealed`,
+    /// `no-digest`, `digest-mismatch`, `component-type`, `manifest`, `graph`.
     pub code: &'static str,
     /// What is wrong.
     pub message: String,
@@ -145,7 +145,7 @@ fn header(module: &[u8]) -> Result<(), Damage> {
         Some([_, 0, 1, 0]) => {
             Err(Damage::at("component", 4, "a component; a .cbin is a core module, so give the module inside"))
         }
-        Some(version) => Err(Damage::at("not-wasm", 4, format!("unknown WebAssembly version {version:02x?}"))),
+        Some(version) => Err(Damage::at("not-wasm", 4, format!("WebAssembly of an unknown version {version:02x?}"))),
         None => Err(Damage::at("truncated", module.len(), "the file ends inside its first eight bytes")),
     }
 }
@@ -405,6 +405,23 @@ fn digest_of(bytes: &[u8], component_type: Option<&Section<'_>>) -> Digest {
     hasher.finish()
 }
 
+/// Whether the last bytes of a file are those of a digest section.
+fn ends_sealed(file: &[u8]) -> bool {
+    let name = file.len().checked_sub(32).map(|end| &file[..end]);
+    name.is_some_and(|name| name.ends_with(DIGEST_SECTION.as_bytes()))
+}
+
+/// What a core module is that does not end with a digest.
+fn without_digest(file: &[u8], sections: &[Section<'_>]) -> Damage {
+    if sections.iter().any(is_ours) {
+        return Damage::whole("no-digest", format!("a damaged artifact: its last section is not {DIGEST_SECTION}"));
+    }
+    match refuse_imports(file, sections) {
+        Err(damage) => damage,
+        Ok(()) => Damage::whole("unsealed", "a core module that is not sealed: it has neither manifest nor digest"),
+    }
+}
+
 /// A `.cbin` whose every byte has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cbin {
@@ -433,18 +450,27 @@ impl Cbin {
     /// Reads a file and checks all of it but the validity of the code.
     ///
     /// In this order, with these codes: it is a core module (`not-wasm`, `component`) of
-    /// well-formed sections (`truncated`, `malformed`); it imports nothing (`imports`); its
-    /// last section is a digest (`no-digest`) and right (`digest-mismatch`); a component
-    /// type, where there is one, is ours (`component-type`); before the digest come the
+    /// well-formed sections (`truncated`, `malformed`); its last section is a digest
+    /// (`no-digest`; where nothing in it is ours, `imports` or `unsealed`) and right
+    /// (`digest-mismatch`); a component type, where there is one, is ours
+    /// (`component-type`); it imports nothing (`imports`); before the digest come the
     /// manifest (`manifest`) and, perhaps, before that a program (`graph`); there is no
     /// other section of ours (`malformed`); manifest and program agree (`manifest`).
+    ///
+    /// A file that ends as only a sealed one does is a damaged artifact, whatever its first
+    /// bytes say (`malformed`).
     pub fn read(file: &[u8]) -> Result<Cbin, Damage> {
-        let sections = sections(file)?;
-        refuse_imports(file, &sections)?;
-        let (digest, rest) = sections
-            .split_last()
-            .filter(|(last, _)| last.name == Some(DIGEST_SECTION) && last.payload.len() == 32)
-            .ok_or_else(|| Damage::whole("no-digest", format!("the last section is not a {DIGEST_SECTION}")))?;
+        let sections = sections(file).map_err(|damage| match damage.code {
+            "not-wasm" | "component" if ends_sealed(file) => Damage {
+                code: "malformed",
+                message: format!("a damaged artifact: it ends with {DIGEST_SECTION}, but begins as {}", damage.message),
+                ..damage
+            },
+            _ => damage,
+        })?;
+        let sealed =
+            sections.split_last().filter(|(last, _)| last.name == Some(DIGEST_SECTION) && last.payload.len() == 32);
+        let Some((digest, rest)) = sealed else { return Err(without_digest(file, &sections)) };
         let component_type = component_type(rest);
         let excluded = component_type.as_ref().ok().copied().flatten();
         if digest_of(&file[..digest.range.start], excluded).as_bytes() != digest.payload {
@@ -453,6 +479,7 @@ impl Cbin {
             return Err(Damage::whole("digest-mismatch", "the file is damaged: its digest does not match"));
         }
         component_type?;
+        refuse_imports(file, &sections)?;
 
         let Some((manifest, rest)) = rest.split_last().filter(|(last, _)| last.name == Some(MANIFEST_SECTION)) else {
             return Err(Damage::whole("manifest", format!("no {MANIFEST_SECTION} before the {DIGEST_SECTION}")));

@@ -134,14 +134,14 @@ impl From<Damage> for Failure {
 fn way_out(code: &str) -> &'static str {
     match code {
         "not-wasm" => "give a file that `auto-host compile` wrote",
-        "component" | "imports" | "no-digest" => "have it sealed: `auto-host compile --module FILE` asks the gate",
+        "component" | "imports" | "unsealed" => "have it sealed: `auto-host compile --module FILE` asks the gate",
         _ => "get it again from where it came, or compile it again; nothing in this file can be trusted",
     }
 }
 
 /// A file that was never an artifact is refused; one that was is damaged.
 fn damage_exit(code: &str) -> Exit {
-    if matches!(code, "not-wasm" | "component" | "imports") { Exit::Refused } else { Exit::Integrity }
+    if matches!(code, "not-wasm" | "component" | "imports" | "unsealed") { Exit::Refused } else { Exit::Integrity }
 }
 
 impl From<ContractError> for Failure {

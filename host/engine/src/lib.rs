@@ -14,6 +14,8 @@ mod dispatch;
 mod driver;
 mod engine;
 mod fault;
+#[doc(hidden)]
+pub mod fuzzing;
 mod jobs;
 mod journal;
 mod limits;

@@ -27,6 +27,8 @@ mod abi;
 mod cache;
 mod canonical;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod limits;
 mod live;
 mod module;

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::{Line, Workspace, run};
-use crate::{codegen, components, frozen, setup};
+use crate::{codegen, components, frozen, fuzz, setup};
 
 /// Builds, then runs every test, the SDK's among them; the test runner's summary is the last
 /// thing printed.
@@ -25,6 +25,7 @@ pub fn ci(workspace: &Workspace) -> Result<()> {
     components::build_all(workspace)?;
     step(workspace.cargo(["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     step(components::clippy(workspace)?)?;
+    fuzz::run_verb(workspace, fuzz::Options::default())?;
     test(workspace)
 }
 

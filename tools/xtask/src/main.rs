@@ -8,6 +8,7 @@ mod codegen;
 mod components;
 mod demo;
 mod frozen;
+mod fuzz;
 mod setup;
 mod workspace;
 
@@ -23,7 +24,9 @@ cargo xtask VERB
   build [--components-only] the components into target/components, then the binaries that embed them
   demo [--no-build]         the main job on the shipped example, from recording to a running .cbin
   test                      builds, then runs every test
-  ci                        what .ci/run calls: formatting, lints, generated code, WIT, tests
+  ci                        what .ci/run calls: formatting, lints, generated code, WIT, fuzzing, tests
+  fuzz [--seconds N] [TARGET]
+                            every fuzz target or one: a fixed number of inputs, or N seconds each
   codegen [--check]         generated Rust and component types under schema/src/generated
   frozen [--freeze]         the live WIT against wit/frozen; --freeze copies it there for a release
 ";
@@ -57,6 +60,7 @@ fn dispatch(words: &[&str]) -> Result<()> {
         ["demo", "--no-build"] => demo::run(&workspace),
         ["test"] => checks::test(&workspace),
         ["ci"] => checks::ci(&workspace),
+        ["fuzz", rest @ ..] => fuzz::run_verb(&workspace, fuzz::options(rest)?),
         ["codegen"] => codegen::run_verb(&workspace, codegen::Mode::Write),
         ["codegen", "--check"] => codegen::run_verb(&workspace, codegen::Mode::Check),
         ["frozen"] => frozen::check(&workspace),

@@ -47,6 +47,7 @@ fn findings(workspace: &Workspace) -> Vec<Finding> {
         Finding { what: "Rust 1.95 or newer", state: rust(workspace) },
         Finding { what: "the wasm target", state: wasm_target(workspace, TARGET) },
         Finding { what: "a C compiler", state: compiler() },
+        Finding { what: "a C++ compiler", state: cplusplus() },
         Finding { what: "Python 3.9 or newer", state: python() },
         Finding { what: "git", state: tool("git", "sudo apt-get install -y git") },
     ]
@@ -102,6 +103,12 @@ fn has_target(workspace: &Workspace, target: &str) -> bool {
 fn compiler() -> State {
     let named = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     tool(&named, "sudo apt-get install -y gcc libc6-dev")
+}
+
+/// For libFuzzer alone.
+fn cplusplus() -> State {
+    let named = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    tool(&named, "sudo apt-get install -y g++")
 }
 
 fn python() -> State {

@@ -163,9 +163,13 @@ impl<'a> Reader<'a> {
             10 => Val::Float64(f64::from_bits(u64::from_le_bytes(self.array()?))),
             11 => Val::Char(char::from_u32(u32::from_le_bytes(self.array()?))?),
             12 => Val::String(self.text()?),
-            13 => Val::List(self.all()?),
+            13 => {
+                let items = self.all()?;
+                let bytes = !items.is_empty() && items.iter().all(|item| matches!(item, Val::U8(_)));
+                (!bytes).then_some(Val::List(items))?
+            }
             14 => {
-                let count = self.length()?;
+                let count = self.length().filter(|&count| count > 0)?;
                 Val::List(self.bytes(count)?.iter().map(|byte| Val::U8(*byte)).collect())
             }
             15 => Val::Tuple(self.all()?),

@@ -1,0 +1,170 @@
+//! What is fuzzed: a function for each reader of bytes that come from outside. Each feeds
+//! the reader with whatever it is given, and checks what holds of what was accepted.
+//!
+//! The programs that libFuzzer drives are in `fuzz_targets`, one for each name of
+//! [`TARGETS`]; `seeds` has a few small inputs for each. `tests/tests/readers.rs` gives every
+//! target its seeds, and damaged ones, without a fuzzer.
+
+use auto_json::{Canonical, Value};
+use auto_schema::cbin::{self, Cbin, DIGEST_SECTION};
+use auto_schema::contract::Contract;
+use auto_schema::digest::Hasher;
+use auto_schema::ir::{Graph, parse_path};
+use auto_schema::manifest::Manifest;
+use auto_schema::types::Type;
+
+/// A target: its name, and what it does with some bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("auto_jsonl", auto_jsonl),
+    ("cbin", cbin),
+    #[cfg(feature = "engine")]
+    ("component", component),
+    ("contract", contract),
+    ("graph", graph),
+    ("json", json),
+    ("manifest", manifest),
+    #[cfg(feature = "engine")]
+    ("values", values),
+    ("program", program),
+    #[cfg(feature = "engine")]
+    ("returned", returned),
+    ("tau_bench", tau_bench),
+    ("types", types),
+];
+
+/// A JSON text: what is read is written in one form only, and that form reads back.
+pub fn json(bytes: &[u8]) {
+    let Ok(value) = Value::parse(bytes) else { return };
+    let text = value.canonical();
+    assert_eq!(Value::parse(text.as_str()).as_ref(), Ok(&value));
+    assert_eq!(Canonical::of(text.as_str()), Ok(text));
+}
+
+/// The text of a type, and a path into a value.
+pub fn types(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let _ = parse_path(text);
+    let Ok(ty) = text.parse::<Type>() else { return };
+    let written = ty.to_string();
+    assert_eq!(written.parse::<Type>().map(|ty| ty.to_string()), Ok(written));
+}
+
+/// An IR graph: only the bytes that the writer makes are read.
+pub fn graph(bytes: &[u8]) {
+    if let Ok(graph) = Graph::from_bytes(bytes) {
+        assert_eq!(graph.to_bytes().as_deref(), Ok(bytes));
+    }
+}
+
+/// A manifest: only the bytes that the writer makes are read.
+pub fn manifest(bytes: &[u8]) {
+    if let Ok(manifest) = Manifest::from_bytes(bytes) {
+        assert_eq!(manifest.to_bytes().as_deref(), Ok(bytes));
+        let _ = manifest.to_value().canonical();
+    }
+}
+
+/// An artifact, as it is, and with the digest that it should have: a fuzzer does not find
+/// SHA-256s by itself.
+pub fn cbin(bytes: &[u8]) {
+    let _ = cbin::import_names(bytes);
+    if let Ok(artifact) = Cbin::read(bytes) {
+        assert_eq!(artifact.parts.last().map(|part| part.range.end), Some(bytes.len()));
+    }
+    let Ok(sections) = cbin::sections(bytes) else { return };
+    let Some((digest, rest)) = sections.split_last().filter(|(last, _)| last.payload.len() == 32) else { return };
+    if digest.name != Some(DIGEST_SECTION) {
+        return;
+    }
+    let mut hasher = Hasher::new();
+    hasher.update(&bytes[..8]);
+    for section in rest.iter().filter(|section| section.name != Some(cbin::COMPONENT_TYPE_SECTION)) {
+        hasher.update(&bytes[section.range.clone()]);
+    }
+    let mut resealed = bytes.to_vec();
+    resealed.truncate(bytes.len() - 32);
+    resealed.extend_from_slice(hasher.finish().as_bytes());
+    let _ = Cbin::read(&resealed);
+}
+
+/// A contract file, whose eval sets are the file itself; and the canonical form.
+pub fn contract(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let file = Contract::from_toml(text, "c.toml", |_| Ok(text.to_owned())).ok();
+    let value = Value::parse(text).ok().and_then(|value| Contract::from_value(&value).ok());
+    for contract in [file, value].into_iter().flatten() {
+        let again = Contract::from_value(&contract.to_value());
+        assert_eq!(again.map(|again| again.id()), Ok(contract.id()));
+    }
+}
+
+/// The text of a program.
+pub fn program(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Ok(program) = auto_lang::parse(text) {
+        let _ = auto_lang::cost(&program);
+        assert_eq!(auto_lang::parse(&program.to_string()).as_ref(), Ok(&program));
+    }
+}
+
+/// A trace file of the format `auto-jsonl`, cut anywhere.
+pub fn auto_jsonl(bytes: &[u8]) {
+    let (text, undecodable) = decoded(bytes);
+    let _ = auto_import_auto::detect(text);
+    for recover_partial in [false, true] {
+        let source =
+            auto_import_auto::Source { name: "f".into(), text: text.into(), undecodable, recover_partial, task: None };
+        if let Ok(trace) = auto_import_auto::parse(&source) {
+            for span in trace.spans {
+                assert!(Canonical::of(&span.input).is_ok_and(|text| text.as_str() == span.input));
+                assert!(Canonical::of(&span.output).is_ok_and(|text| text.as_str() == span.output));
+            }
+        }
+    }
+}
+
+/// A file of tau-bench runs.
+pub fn tau_bench(bytes: &[u8]) {
+    let (text, undecodable) = decoded(bytes);
+    let _ = auto_import_tau_bench::detect(text);
+    let source = auto_import_tau_bench::Source {
+        name: "f".into(),
+        text: text.into(),
+        undecodable,
+        recover_partial: false,
+        task: None,
+    };
+    let mut from = Some(0);
+    while let Some(start) = from {
+        let Ok(batch) = auto_import_tau_bench::parse(&source, start) else { return };
+        from = batch.next;
+        assert!(from.is_none_or(|next| next > start));
+    }
+}
+
+/// The text that a file's bytes begin with, and how many bytes follow it.
+fn decoded(bytes: &[u8]) -> (&str, u32) {
+    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    (str::from_utf8(&bytes[..valid]).unwrap_or_default(), (bytes.len() - valid) as u32)
+}
+
+/// A component, judged from its bytes as before anything is compiled.
+#[cfg(feature = "engine")]
+pub fn component(bytes: &[u8]) {
+    auto_engine::fuzzing::component(bytes);
+}
+
+/// Values as the memo and the journal keep them.
+#[cfg(feature = "engine")]
+pub fn values(bytes: &[u8]) {
+    auto_engine::fuzzing::values(bytes);
+}
+
+/// The memory of an artifact after a call: four bytes say where the result lies.
+#[cfg(feature = "engine")]
+pub fn returned(bytes: &[u8]) {
+    auto_runtime::fuzzing::returned(bytes);
+}
