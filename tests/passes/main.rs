@@ -12,9 +12,9 @@
 //!
 //! The text is a component or module if it starts like one, and else the body of a module
 //! of the world `w` of `wit` (the default is the one above) beside
-//! [`auto_tests::text::PRELUDE`]. `raw:` gives the bytes instead, `nest:` puts so many
-//! components around it, `cut:` keeps so many bytes. `repeat:` is a number and a text that
-//! stands for `REPEATED` as often, with its number for `{n}` and the one before for `{before}`.
+//! [`auto_tests::text::PRELUDE`]. `raw:` gives the bytes instead, `cut:` keeps so many of
+//! them. `repeat:` is a number and a text that stands for `REPEATED` as often, with its
+//! number for `{n}` and the one before for `{before}`.
 //!
 //! `call:` is the function and its arguments; the default is the guard's. `fails:` is the
 //! code of the refusal or fault, `says:` a part of its message; `gives:` is the result
@@ -159,7 +159,7 @@ impl Hostile {
 /// The lines at the top that say something about the text.
 struct Header(BTreeMap<String, Vec<String>>);
 
-const KEYS: [&str; 10] = ["wit", "call", "flags", "fails", "says", "gives", "raw", "repeat", "nest", "cut"];
+const KEYS: [&str; 9] = ["wit", "call", "flags", "fails", "says", "gives", "raw", "repeat", "cut"];
 
 impl Header {
     fn of(source: &str) -> Header {
@@ -213,26 +213,10 @@ fn bytes(source: &str, header: &Header) -> Result<Vec<u8>, Failed> {
         None if start.starts_with("(module") => text::encode(&wit, "w", &body).map_err(failed)?,
         None => text::component(&wit, "w", &body).map_err(failed)?,
     };
-    for _ in 0..header.number("nest")?.unwrap_or(0) {
-        bytes = nested(&bytes);
-    }
     if let Some(cut) = header.number("cut")? {
         bytes.truncate(cut);
     }
     Ok(bytes)
-}
-
-/// A component with a component inside: section 4, its size in LEB128, and the bytes.
-fn nested(inner: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\0asm\x0d\0\x01\0\x04".to_vec();
-    let mut size = inner.len();
-    while size >= 0x80 {
-        bytes.push(size as u8 & 0x7f | 0x80);
-        size >>= 7;
-    }
-    bytes.push(size as u8);
-    bytes.extend(inner);
-    bytes
 }
 
 /// Where components are tried.
@@ -327,6 +311,8 @@ fn limits(flags: &[String]) -> Result<Limits, Failed> {
             "--memory" => limits.memory = Some(number),
             "--deadline" => limits.deadline = Some(Duration::from_secs(number)),
             "--max-output" => limits.output = Some(number),
+            "--table-entries" => limits.table_entries = Some(number),
+            "--max-log" => limits.log = Some(number),
             _ => return Err(format!("no such flag: {flag}").into()),
         }
     }

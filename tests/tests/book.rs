@@ -81,3 +81,68 @@ fn every_verb_and_flag_exists() {
     }
     assert!(seen > 0, "no command was found; has the way they are written changed?");
 }
+
+/// What stands between backticks, without what goes over the end of a line.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// Every Rust file of the workspace.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        if path.is_dir() && name != "target" && !name.to_string_lossy().starts_with('.') {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether a name in the security model is a test: `file::test`, or `passes/NAME` for a
+/// component of `tests/passes`.
+fn is_test(name: &str, sources: &[PathBuf]) -> bool {
+    if let Some(component) = name.strip_prefix("passes/") {
+        return root().join("tests/passes").join(component).with_extension("wat").exists();
+    }
+    let Some((file, test)) = name.split_once("::") else { return false };
+    let files = sources.iter().filter(|path| {
+        let folder = path.parent().and_then(Path::file_name);
+        path.file_stem() == Some(file.as_ref()) || path.ends_with("main.rs") && folder == Some(file.as_ref())
+    });
+    files.into_iter().any(|path| {
+        let text = read(path);
+        text.contains(&format!("fn {test}(")) || text.contains(&format!("\"{test}\""))
+    })
+}
+
+#[test]
+fn every_test_that_the_security_model_names_exists() {
+    let mut files = Vec::new();
+    sources(root(), &mut files);
+    let page = read(&root().join("docs/security-model.md"));
+    let is_name = |name: &&str| name.contains("::") || name.starts_with("passes/") && !name.ends_with("NAME");
+    let names: Vec<&str> = quoted(&page).filter(is_name).filter(|name| *name != "file::test").collect();
+    assert!(names.len() > 80, "only {} tests are named", names.len());
+    let missing: Vec<&str> = names.into_iter().filter(|name| !is_test(name, &files)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+/// Each hostile component stands in the table of threats, with the code it ends with.
+#[test]
+fn every_hostile_component_is_in_the_table_of_threats() {
+    let page = read(&root().join("docs/security-model.md"));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+    for entry in std::fs::read_dir(root().join("tests/passes")).unwrap().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "wat") {
+            continue;
+        }
+        let name = format!("`passes/{}`", path.file_stem().unwrap().to_string_lossy());
+        let row = rows.iter().find(|row| row.contains(&name)).unwrap_or_else(|| panic!("{name} is in no row"));
+        let text = read(&path);
+        let code = text.lines().find_map(|line| line.strip_prefix(";; fails: "));
+        assert!(code.is_none_or(|code| row.contains(&format!("`{code}`"))), "{name}: {code:?} is not in: {row}");
+    }
+}

@@ -41,6 +41,8 @@ pub struct Reply {
     pub fields: Record,
     /// Whether `text` is bad news.
     pub failed: bool,
+    /// Whether `text` is data rather than words, to be printed as it is.
+    pub data: bool,
     /// The exit code where it is another program's.
     pub status: Option<u8>,
 }
@@ -48,7 +50,15 @@ pub struct Reply {
 impl Reply {
     /// A verb that did what was asked.
     pub fn done(code: &str, text: impl Into<String>, fields: Record) -> Reply {
-        Reply { exit: Exit::Done, code: code.into(), text: text.into(), fields, failed: false, status: None }
+        Reply {
+            exit: Exit::Done,
+            code: code.into(),
+            text: text.into(),
+            fields,
+            failed: false,
+            data: false,
+            status: None,
+        }
     }
 
     /// The same with another exit code.
@@ -65,10 +75,12 @@ impl Reply {
             let fields = self.fields.with("code", self.code).with("exit", u32::from(exit));
             say(&Value::from(fields))
         } else if self.failed {
-            let _ = writeln!(std::io::stderr().lock(), "{}", self.text);
+            let _ = writeln!(std::io::stderr().lock(), "{}", printable(&self.text));
             Ok(())
-        } else if !self.text.is_empty() {
+        } else if self.data {
             say(&self.text)
+        } else if !self.text.is_empty() {
+            say(&printable(&self.text))
         } else {
             Ok(())
         };
@@ -80,6 +92,20 @@ impl Reply {
             }
         }
     }
+}
+
+/// The text with control characters written out: what a pass or a file says cannot move the
+/// cursor or set colours.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            _ if character.is_control() => shown.extend(character.escape_unicode()),
+            _ => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// Writes a line to stdout and flushes it. A closed pipe counts as written: whoever closed
@@ -101,6 +127,14 @@ impl From<Failure> for Reply {
             .with("at", failure.at.clone())
             .with("help", failure.help.clone())
             .with("log", failure.log.iter().map(|line| line.as_str().into()).collect::<Vec<Value>>());
-        Reply { exit: failure.exit, text: failure.to_string(), code: failure.code, fields, failed: true, status: None }
+        Reply {
+            exit: failure.exit,
+            text: failure.to_string(),
+            code: failure.code,
+            fields,
+            failed: true,
+            data: false,
+            status: None,
+        }
     }
 }

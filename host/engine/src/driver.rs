@@ -212,7 +212,11 @@ impl Services for Lent {
             }
             ("evidence#observations", []) => Ok(vec![wire::observations(&self.court.observations)]),
             ("evidence#contract", []) => Ok(vec![wire::text(self.court.contract.to_value().canonical().into_string())]),
-            ("sandbox#run", _) => self.journaled(interface, function, args, Lent::sandbox),
+            ("sandbox#run", _) => {
+                let results = self.journaled(interface, function, args, Lent::sandbox)?;
+                lock(&self.shared).provenance.measured(&results);
+                Ok(results)
+            }
             ("jobs#run", _) => self.jobs(interface, function, args),
             ("artifact#seal", _) => self.seal(interface, function, args),
             _ => Err(unserved(interface, function)),

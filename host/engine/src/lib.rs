@@ -30,6 +30,7 @@ mod read;
 mod sandbox;
 mod seal;
 pub mod shape;
+mod strangers;
 mod trace;
 pub mod value;
 mod verdict;

@@ -2,8 +2,10 @@
 //! everything that was witnessed or promised, the pinned gate decides on what it did, and
 //! only then does it get a manifest and a digest.
 //!
-//! Nothing that the driver claims is believed but the held-out scores, which the manifest
-//! reports as the driver's (its digest is in there too).
+//! Little that the driver claims is believed. A guard has to be seen at work; a held-out
+//! answer has to be one that the sandbox gave in this job, for an input and an output that
+//! were recorded. That the program which gave it had not been shown the input is the driver's
+//! word, and so are the notes and the metered twin's steps; its digest is in the manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,12 +26,16 @@ use crate::name::InterfaceName;
 use crate::pass::Pass;
 use crate::providers::{Provider, Providers};
 use crate::sandbox::NotABehavior;
+use crate::strangers::strangers;
 use crate::verdict::Verdict;
 use crate::wire::{self, Outcome, Replay};
 
 /// The interface that decides.
 const GATE: &str = "auto:pass/gate@0.1.0";
 const MILLION: u128 = 1_000_000;
+
+/// Characters of an input that go into a message.
+const SHOWN: usize = 160;
 
 /// What the host judges by, and on.
 pub(crate) struct Court {
@@ -49,6 +55,20 @@ pub(crate) struct Provenance {
     pub(crate) passes: Vec<PassRef>,
     /// Modules that a built-in emit made in this job.
     pub(crate) emitted: BTreeSet<Digest>,
+    /// Inputs and answers of the sandbox in this job.
+    measured: BTreeSet<(String, String)>,
+}
+
+impl Provenance {
+    /// Takes note of what `auto:host/sandbox#run` gave.
+    pub(crate) fn measured(&mut self, results: &[Val]) {
+        let [Val::Result(Ok(Some(replays)))] = results else { return };
+        let replays = wire::as_list(replays).unwrap_or_default().iter().filter_map(Replay::from_val);
+        self.measured.extend(replays.filter_map(|replay| match replay.outcome {
+            Outcome::Answer(answer) => Some((replay.input, answer)),
+            _ => None,
+        }));
+    }
 }
 
 /// What a driver wants sealed, read from its `draft`.
@@ -132,7 +152,11 @@ impl Court {
     ) -> Result<Sealed, SealError> {
         check_module(&draft.module)?;
         let graph = draft.graph.as_deref().map(|bytes| self.graph(bytes)).transpose()?;
+        self.check_held_out(&draft.held_out, &provenance.measured)?;
         let (replays, steps, durability) = self.replay(engine, draft)?;
+        if graph.as_ref().is_some_and(Graph::is_guarded) {
+            self.see_guard(engine, &draft.module)?;
+        }
         let facts = Facts { draft, graph: graph.as_ref(), code: Digest::of(&draft.module), replays: &replays, steps };
         let verdict = self.decide(engine, wire::case("artifact", facts.candidate()))?;
         let subject = Record::new().with("artifact", Record::new().with("code", facts.code.to_string()));
@@ -171,6 +195,58 @@ impl Court {
             }
         }
         Ok(graph)
+    }
+
+    /// Every held-out row is of the evidence, and its answer one that the sandbox gave.
+    fn check_held_out(&self, held_out: &Val, measured: &BTreeSet<(String, String)>) -> Result<(), SealError> {
+        let refuse = |input: &str, why: &str| {
+            let why = format!("the held-out row for {input} {why}; what was not measured is not sealed");
+            Err(SealError::Refused("held-out-unmeasured", why))
+        };
+        let known = self.known();
+        let mut seen = BTreeSet::new();
+        for row in wire::as_list(held_out).unwrap_or_default() {
+            let text = |name: &str| wire::field(row, name).and_then(wire::as_text).unwrap_or_default();
+            let (input, expected) = (text("input"), text("expected"));
+            if !known.contains(&(input.to_owned(), expected.to_owned())) {
+                return refuse(input, "expects what was neither recorded nor promised");
+            }
+            if !seen.insert(input) {
+                return refuse(input, "is there twice");
+            }
+            if let Some(Outcome::Answer(answer)) = wire::field(row, "outcome").and_then(Outcome::from_val)
+                && !measured.contains(&(input.to_owned(), answer.clone()))
+            {
+                return refuse(input, &format!("has the answer {answer}, which no module gave in the sandbox"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Inputs with an output that was recorded or that an example promises.
+    fn known(&self) -> BTreeSet<(String, String)> {
+        let recorded = self.observations.iter().flat_map(|seen| {
+            seen.outputs.iter().map(|(output, _)| (seen.input.as_str().to_owned(), output.as_str().to_owned()))
+        });
+        let text = |value: &Value| value.canonical().into_string();
+        let examples = self.contract.examples.iter();
+        recorded.chain(examples.map(|example| (text(&example.input), text(&example.output)))).collect()
+    }
+
+    /// A program that says that it has a guard abstains on something that is unlike all that
+    /// was recorded, rather than answer it.
+    fn see_guard(&self, engine: &Inner, module: &[u8]) -> Result<(), SealError> {
+        let strangers: Vec<String> = strangers(&self.observations, &self.contract.input).into_iter().collect();
+        let replays = engine.replay(module, &strangers)?.replays;
+        let abstains = replays.iter().any(|replay| matches!(replay.outcome, Outcome::Abstain { .. }));
+        let answered =
+            replays.iter().find(|replay| matches!(replay.outcome, Outcome::Answer(_) | Outcome::Request { .. }));
+        let Some(answered) = answered.filter(|_| !abstains) else { return Ok(()) };
+        let shown: String = answered.input.chars().take(SHOWN).collect();
+        let why = format!(
+            "the program says that it has a guard, and the module abstains on nothing that is unlike the recordings, such as {shown}…; a guard or emit of this job does not do what it says"
+        );
+        Err(SealError::Refused("guard-open", why))
     }
 
     /// Runs the module, and its metered twin, on all that was witnessed or promised.

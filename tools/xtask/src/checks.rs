@@ -12,6 +12,7 @@ use crate::{codegen, components, frozen, fuzz, setup};
 pub fn test(workspace: &Workspace) -> Result<()> {
     setup::for_tests(workspace)?;
     components::build_all(workspace)?;
+    components::build_tests(workspace)?;
     step(workspace.cargo(["test", "--release", "--workspace", "--doc"]))?;
     step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))
 }

@@ -52,6 +52,24 @@ pub fn build(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The components that lie, each an example of `tests/passes/lies`, into
+/// `target/test-components/NAME.wasm`.
+pub fn build_tests(workspace: &Workspace) -> Result<()> {
+    eprintln!("building the components of the tests");
+    let mut command = workspace.cargo(["build", "--quiet", "--profile", "component", "--target", TARGET]);
+    command.args(["--target-dir", "target/wasm", "-p", "auto-lies", "--examples"]);
+    run(command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(workspace)?).env_remove("RUSTFLAGS"))?;
+    let sources = workspace.path("tests/passes/lies/examples");
+    for entry in std::fs::read_dir(&sources).with_context(|| format!("could not read {}", sources.display()))? {
+        let path = entry?.path();
+        let name = path.file_stem().and_then(|stem| stem.to_str()).context("a file without a name")?;
+        let core = format!("target/wasm/{TARGET}/component/examples/{}.wasm", name.replace('-', "_"));
+        let bytes = encode(&workspace.path(&core)).with_context(|| format!("{name} is not a component"))?;
+        write_if_changed(&workspace.path(&format!("target/test-components/{name}.wasm")), &bytes)?;
+    }
+    Ok(())
+}
+
 /// The `cargo` command for one crate. The crate type is narrowed to `cdylib`: with an
 /// `rlib` beside it cargo leaves link-time optimisation out.
 fn cargo_rustc(workspace: &Workspace, component: &Component, flags: &str) -> Command {

@@ -22,6 +22,7 @@ cargo xtask VERB
 
   setup                     the wasm target and tools; installs, or names the command that does
   build [--components-only] the components into target/components, then the binaries that embed them
+        --test-components   the components of the tests alone, into target/test-components
   demo [--no-build]         the main job on the shipped example, from recording to a running .cbin
   test                      builds, then runs every test
   ci                        what .ci/run calls: formatting, lints, generated code, WIT, fuzzing, tests
@@ -53,6 +54,7 @@ fn dispatch(words: &[&str]) -> Result<()> {
         ["setup"] => setup::run_verb(&workspace),
         ["build"] => components::build_all(&workspace),
         ["build", "--components-only"] => components::build(&workspace).map(drop),
+        ["build", "--test-components"] => components::build_tests(&workspace),
         ["demo"] => {
             demo::build(&workspace)?;
             demo::run(&workspace)

@@ -15,7 +15,7 @@ use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{Global, RunsOption, StoreOption};
-use crate::reply::{Exit, Reply};
+use crate::reply::{Exit, Reply, printable};
 
 /// The extractor's steps in a second, for --seconds. A step is one program evaluated on
 /// one input; a round figure below what a slow machine does, so that the same flag gives
@@ -145,8 +145,8 @@ fn progress(global: &Global) -> Progress {
         return Box::new(|_, _, _| {});
     }
     Box::new(|stage, done, total| match total {
-        Some(total) => eprintln!("  {stage} {done}/{total}"),
-        None => eprintln!("  {stage}"),
+        Some(total) => eprintln!("  {} {done}/{total}", printable(stage)),
+        None => eprintln!("  {}", printable(stage)),
     })
 }
 

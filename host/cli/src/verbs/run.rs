@@ -79,7 +79,7 @@ fn single(session: &mut Session, input: &str) -> Result<Reply, Failure> {
     let outcome = session.run(input)?;
     let fields = describe(&outcome);
     Ok(match outcome {
-        Outcome::Answer(answer) => Reply::done("answered", answer, fields),
+        Outcome::Answer(answer) => Reply { data: true, ..Reply::done("answered", answer, fields) },
         Outcome::Abstain { reason, score, limit } => {
             let text = format!("abstained: {reason} {score} is above {limit}");
             let mut reply = Reply::done("abstained", text, fields).exit(Exit::Abstained);
