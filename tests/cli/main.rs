@@ -151,7 +151,7 @@ fn call(binary: &Path, base: &Path, folder: &Path, arguments: &[String], stdin: 
 /// Replaces what differs from run to run or build to build: the folder, sizes, digests.
 fn mask(text: &str, folder: &Path) -> String {
     let text = text.replace(&folder.display().to_string(), "[folder]");
-    let text = mask_numbers_before(" are left", &mask_numbers_before(" bytes", &text));
+    let text = [" bytes", " are left", " µs"].iter().fold(text, |text, unit| mask_numbers_before(unit, &text));
     let mut masked = String::new();
     let mut run = String::new();
     for character in text.chars().chain(['\0']) {

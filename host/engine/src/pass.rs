@@ -84,13 +84,20 @@ impl Pass {
 
     /// Reads and judges the bytes.
     pub(crate) fn read(label: &str, wasm: Vec<u8>) -> Result<Pass, Error> {
+        let (pass, problems) = Pass::examine(label, wasm)?;
+        problems.into_iter().next().map_or(Ok(pass), Err)
+    }
+
+    /// The same, with every reason to refuse it. The error is for what cannot be read.
+    pub(crate) fn examine(label: &str, wasm: Vec<u8>) -> Result<(Pass, Vec<Error>), Error> {
         let refusal = Refusal { label, digest: Digest::of(&wasm) };
         refusal.container(&wasm)?;
         let (imports, exports) = read::component(&wasm)
             .map_err(|error| refusal.error("malformed", None, format!("is damaged: {error}; get or build it again")))?;
-        let wasi = refusal.wasi(&imports)?;
-        let imports = refusal.imports(imports)?;
-        let exports = refusal.exports(exports)?;
+        let mut problems = Vec::new();
+        let wasi = refusal.wasi(&imports, &mut problems);
+        let imports = refusal.imports(imports, &mut problems);
+        let exports = refusal.exports(exports, &mut problems);
         let names = |items: &Interfaces| items.keys().map(ToString::to_string).collect::<Vec<_>>();
         let functions =
             |items: Interfaces| items.into_iter().filter(|(_, interface)| !interface.functions.is_empty()).collect();
@@ -107,8 +114,8 @@ impl Pass {
             code: None,
             compiled: OnceLock::new(),
         };
-        refusal.judge(&pass)?;
-        Ok(pass)
+        refusal.judge(&pass, &mut problems);
+        Ok((pass, problems))
     }
 }
 
@@ -147,38 +154,39 @@ impl Refusal<'_> {
         }
     }
 
-    /// The interfaces of WASI that are imported, each of which is served.
-    fn wasi(&self, side: &Side) -> Result<Vec<String>, Error> {
+    /// The interfaces of WASI that are imported.
+    fn wasi(&self, side: &Side, problems: &mut Vec<Error>) -> Vec<String> {
         let names: Vec<String> = side.interfaces.keys().filter(|name| name.starts_with(WASI)).cloned().collect();
-        let refused = names.iter().find_map(|name| Some((name, wasi::serves(name).err()?)));
-        match refused {
-            None => Ok(names),
-            Some((name, (code, message))) => Err(self.error(code, Some(name.clone()), message)),
-        }
+        let refused = names.iter().filter_map(|name| Some((name, wasi::serves(name).err()?)));
+        problems.extend(refused.map(|(name, (code, message))| self.error(code, Some(name.clone()), message)));
+        names
     }
 
-    fn imports(&self, side: Side) -> Result<Interfaces, Error> {
+    fn imports(&self, side: Side, problems: &mut Vec<Error>) -> Interfaces {
         // A function of no interface: nothing can be linked to one by name.
-        if let Some(name) = side.others.first() {
-            return Err(self.unknown(name));
-        }
+        problems.extend(side.others.iter().map(|name| self.unknown(name)));
         let mut found = Interfaces::new();
         for (text, interface) in side.interfaces.into_iter().filter(|(text, _)| !text.starts_with(WASI)) {
-            let name = InterfaceName::parse(&text).ok_or_else(|| self.unknown(&text))?;
-            found.insert(name, interface.map_err(|item| self.uncrossable(&text, &item))?);
+            match (InterfaceName::parse(&text), interface) {
+                (None, _) => problems.push(self.unknown(&text)),
+                (Some(name), Ok(interface)) => drop(found.insert(name, interface)),
+                (Some(_), Err(item)) => problems.push(self.uncrossable(&text, &item)),
+            }
         }
-        Ok(found)
+        found
     }
 
-    fn exports(&self, side: Side) -> Result<Interfaces, Error> {
+    fn exports(&self, side: Side, problems: &mut Vec<Error>) -> Interfaces {
         let mut found = Interfaces::new();
         for (text, interface) in side.interfaces {
             // What is exported under no interface name cannot be asked for.
-            if let Some(name) = InterfaceName::parse(&text) {
-                found.insert(name, interface.map_err(|item| self.uncrossable(&text, &item))?);
+            let Some(name) = InterfaceName::parse(&text) else { continue };
+            match interface {
+                Ok(interface) => drop(found.insert(name, interface)),
+                Err(item) => problems.push(self.uncrossable(&text, &item)),
             }
         }
-        Ok(found)
+        found
     }
 
     fn uncrossable(&self, interface: &str, item: &str) -> Error {
@@ -187,32 +195,32 @@ impl Refusal<'_> {
         self.error("unsupported-type", Some(interface.to_owned()), message)
     }
 
-    fn judge(&self, pass: &Pass) -> Result<(), Error> {
+    fn judge(&self, pass: &Pass, problems: &mut Vec<Error>) {
         for (name, interface) in pass.needs.iter().chain(&pass.offers) {
-            self.version(name, pass)?;
-            self.published(name, interface, pass.needs.contains_key(name))?;
+            problems.extend(self.version(name, pass));
+            problems.extend(self.published(name, interface, pass.needs.contains_key(name)));
         }
-        if pass.offers.is_empty() {
+        // What was left out for a problem is no lack.
+        if pass.offers.is_empty() && problems.is_empty() {
             let message = "exports no interface with functions, so there is nothing to call (a WIT package has types but no code)";
-            return Err(self.error("no-exports", None, message));
+            problems.push(self.error("no-exports", None, message));
         }
         for name in pass.needs.keys() {
             let own = pass.offers.keys().any(|offer| offer.same_interface(name));
             let log = format!("{}/{}", name.package, name.interface) == LOG;
             let known = name.package != HOST_PACKAGE || published::find(name).is_some();
             if !(log || own || pass.is_driver() && known) {
-                return Err(self.unknown(&name.to_string()));
+                problems.push(self.unknown(&name.to_string()));
             }
         }
-        Ok(())
     }
 
     /// An interface we know, in a version we do not. A component may export it beside one
     /// that we know.
-    fn version(&self, name: &InterfaceName, pass: &Pass) -> Result<(), Error> {
-        let Some(known) = published::other_version(name) else { return Ok(()) };
+    fn version(&self, name: &InterfaceName, pass: &Pass) -> Option<Error> {
+        let known = published::other_version(name)?;
         if pass.offers.contains_key(name) && pass.offers.contains_key(known) {
-            return Ok(());
+            return None;
         }
         let advice = if name.version > known.version {
             "it is newer than this host: upgrade auto-host, or use a build of the component for the older version"
@@ -220,21 +228,23 @@ impl Refusal<'_> {
             "it is older than this host: rebuild the component against the newer version, or ask its author to"
         };
         let message = format!("is built for {name}, and this host has {known}; {advice}");
-        Err(self.error("version", Some(name.to_string()), message))
+        Some(self.error("version", Some(name.to_string()), message))
     }
 
-    /// An interface we know, with another text.
-    fn published(&self, name: &InterfaceName, interface: &Interface, imported: bool) -> Result<(), Error> {
-        let Some((known, text)) = published::find(name) else { return Ok(()) };
-        let difference = match imported {
-            true => Interface::difference(interface, text),
-            false => Interface::difference(text, interface),
+    /// An interface we know, with another text: an error for every function that differs.
+    fn published(&self, name: &InterfaceName, interface: &Interface, imported: bool) -> Vec<Error> {
+        let Some((known, text)) = published::find(name) else { return Vec::new() };
+        let differences = match imported {
+            true => Interface::differences(interface, text),
+            false => Interface::differences(text, interface),
         };
-        let Some(difference) = difference else { return Ok(()) };
-        let message = format!(
-            "does not have {known} as it is published: {difference}; rebuild it against the published text (wit/), which never changes within a version"
-        );
-        Err(self.error("interface-mismatch", Some(name.to_string()), message))
+        let error = |difference| {
+            let message = format!(
+                "does not have {known} as it is published: {difference}; rebuild it against the published text (wit/), which never changes within a version"
+            );
+            self.error("interface-mismatch", Some(name.to_string()), message)
+        };
+        differences.map(error).collect()
     }
 
     fn unknown(&self, import: &str) -> Error {

@@ -5,6 +5,7 @@
 //! count, names of fields and cases do.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A type of the component model, without resources, streams and futures: those cannot
@@ -55,7 +56,12 @@ impl Interface {
     /// The first place where what is wanted and what is had part: a function that is
     /// missing or looks different. More functions than wanted are no difference.
     pub fn difference(wanted: &Interface, had: &Interface) -> Option<String> {
-        wanted.functions.iter().find_map(|(name, wanted)| match had.functions.get(name) {
+        Interface::differences(wanted, had).next()
+    }
+
+    /// The same for every function.
+    pub fn differences(wanted: &Interface, had: &Interface) -> impl Iterator<Item = String> {
+        wanted.functions.iter().filter_map(|(name, wanted)| match had.functions.get(name) {
             None => Some(format!("function `{name}` is missing")),
             Some(had) => Signature::difference(wanted, had).map(|what| format!("function `{name}`: {what}")),
         })
@@ -77,6 +83,36 @@ impl Signature {
             return Some(found);
         }
         optional(&wanted.result, &had.result, "result")
+    }
+}
+
+/// As WIT writes it, with records and variants by the names of their members alone.
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let params: Vec<String> = self.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+        write!(f, "func({})", params.join(", "))?;
+        self.result.as_ref().map_or(Ok(()), |result| write!(f, " -> {result}"))
+    }
+}
+
+/// See [`Signature`]'s text.
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |names: Vec<&str>| format!("{} {{ {} }}", self.kind(), names.join(", "));
+        let or_none = |ty: &Option<Ty>| ty.as_ref().map_or_else(|| "_".to_owned(), Ty::to_string);
+        match self {
+            Ty::List(item) => write!(f, "list<{item}>"),
+            Ty::Option(item) => write!(f, "option<{item}>"),
+            Ty::Result(types) => write!(f, "result<{}, {}>", or_none(&types.0), or_none(&types.1)),
+            Ty::Tuple(items) => {
+                write!(f, "tuple<{}>", items.iter().map(Ty::to_string).collect::<Vec<_>>().join(", "))
+            }
+            Ty::Record(fields) => f.write_str(&names(fields.iter().map(|(name, _)| name.as_str()).collect())),
+            Ty::Variant(cases) => f.write_str(&names(cases.iter().map(|(name, _)| name.as_str()).collect())),
+            Ty::Enum(cases) => f.write_str(&names(cases.iter().map(String::as_str).collect())),
+            Ty::Flags(flags) => f.write_str(&names(flags.iter().map(String::as_str).collect())),
+            plain => f.write_str(plain.kind()),
+        }
     }
 }
 

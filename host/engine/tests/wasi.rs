@@ -132,6 +132,23 @@ fn a_panic_reaches_the_fault_with_its_text_and_the_log() {
 }
 
 #[test]
+fn what_a_call_that_succeeds_prints_is_in_its_trace() {
+    let engine = engine(Limits::default());
+    let providers = stack(&engine, &[("probe", probe())]);
+    engine.call_json_anew(&providers, PROBE, "attempt", &vec![Value::from("print")].into()).unwrap();
+    let trace = engine.take_trace().pop().unwrap();
+    let expected =
+        ["stdout: to stdout", "stdout: ", "stdout: after an empty line", "stderr: to stderr", "stdout: without an end"];
+    assert_eq!(trace.log, expected);
+    assert_eq!((trace.memo_hit, trace.fault), (false, None));
+    assert!(trace.fuel > 1000 && trace.memory.unwrap() >= 1 << 20, "{} {:?}", trace.fuel, trace.memory);
+
+    let spent = engine.call_json_anew(&providers, PROBE, "attempt", &vec![Value::from("exit")].into());
+    let trace = engine.take_trace().pop().unwrap();
+    assert!(spent.is_err() && trace.fault.as_deref() == Some("trap") && trace.fuel > 0);
+}
+
+#[test]
 fn a_flood_of_output_ends_at_the_limit_of_the_log() {
     let fault = attempt("flood").unwrap_err();
     assert_eq!(fault.class, FaultClass::LogTooLarge, "{fault}");

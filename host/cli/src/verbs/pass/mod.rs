@@ -1,5 +1,8 @@
 //! `pass`: the components the compiler is made of.
 
+mod check;
+mod run;
+
 use std::path::PathBuf;
 
 use auto_engine::{Engine, Options};
@@ -28,6 +31,31 @@ enum Action {
         #[arg(long = "pass", value_name = "P.wasm")]
         extra: Vec<PathBuf>,
     },
+    /// Say what a component is and whether it would be let in, without running it
+    #[command(after_help = "Example:\n  auto-host pass check mine.wasm\n  auto-host pass check mine.wasm --json")]
+    Check {
+        /// The component
+        #[arg(value_name = "P.wasm")]
+        file: PathBuf,
+    },
+    /// Call one function of a component; show its result, what it took, and its log
+    ///
+    /// The call is made even where its result is remembered.
+    #[command(after_help = "Example:\n  auto-host pass run mine.wasm add '[1, 2]'\n  \
+                            auto-host pass run mine.wasm third:party/sums#add @arguments.json --pass beneath.wasm")]
+    Run {
+        /// The component
+        #[arg(value_name = "P.wasm")]
+        file: PathBuf,
+        /// The function's name, or interface#function where several have it
+        function: String,
+        /// JSON: a list with an item for each parameter; @FILE, or - for stdin
+        #[arg(value_name = "ARGS", default_value = "[]", allow_hyphen_values = true)]
+        arguments: String,
+        /// A component that serves its imports, over the built-in ones
+        #[arg(long = "pass", value_name = "Q.wasm")]
+        beneath: Vec<PathBuf>,
+    },
     /// Compile components for this machine; the build of auto-host embeds the result
     #[command(hide = true)]
     Precompile {
@@ -41,6 +69,10 @@ impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         match self.action {
             Action::List { extra } => list(&Toolbox::open(global, &extra)?),
+            Action::Check { file } => check::check(&file),
+            Action::Run { file, function, arguments, beneath } => {
+                run::run(global, &file, &function, &arguments, &beneath)
+            }
             Action::Precompile { files } => precompile(&files),
         }
     }
