@@ -108,7 +108,9 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Failure {
         let exit = match &error {
             LoadError::Damaged { code, .. } => damage_exit(code),
-            LoadError::Imports(_) | LoadError::Cache { .. } | LoadError::Sandbox(_) => Exit::Refused,
+            LoadError::Imports(_) | LoadError::TooLarge(_) | LoadError::Cache { .. } | LoadError::Sandbox(_) => {
+                Exit::Refused
+            }
             LoadError::Memory { .. } => Exit::Broken,
             _ => Exit::Integrity,
         };

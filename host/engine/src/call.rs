@@ -146,11 +146,11 @@ impl Call<'_> {
         engine: &Arc<Inner>,
         services: Option<Box<dyn Services>>,
     ) -> Result<(InstancePre<State>, Store<State>), Fault> {
-        if self.budget.stack == 0 {
-            return Err(self.exceeded(FaultClass::OutOfStack, "0 bytes of stack"));
+        if let Some(fault) = self.too_large() {
+            return Err(fault);
         }
-        let linked =
-            engine.linked(&self.provider.pass).map_err(|message| self.fault(FaultClass::Host("compile"), message))?;
+        let linked = engine.linked(&self.provider.pass);
+        let linked = linked.map_err(|(code, message)| self.fault(FaultClass::Host(code), message))?;
         Ok((linked, self.store(engine, services)?))
     }
 
@@ -207,6 +207,32 @@ impl Call<'_> {
         function.call(&mut *store, args, results)
     }
 
+    /// The limit that the component exceeds before it does anything.
+    fn too_large(&self) -> Option<Fault> {
+        let (budget, starts) = (&self.budget, &self.provider.pass.footprint);
+        let instances = [(starts.instances, "instances"), (starts.memories, "memories"), (starts.tables, "tables")];
+        if let Some((count, what)) = instances.into_iter().find(|(count, _)| *count > budget.instances) {
+            let what = format!("{} {what} (it consists of {count})", budget.instances);
+            return Some(self.exceeded(FaultClass::OutOfInstances, what));
+        }
+        match starts {
+            _ if budget.stack == 0 => Some(self.exceeded(FaultClass::OutOfStack, "0 bytes of stack")),
+            starts if starts.memory > budget.memory => Some(self.out_of_memory(starts.memory)),
+            starts if starts.entries > budget.table_entries => Some(self.out_of_table(starts.entries)),
+            _ => None,
+        }
+    }
+
+    fn out_of_memory(&self, wanted: u64) -> Fault {
+        let what = format!("{} bytes of memory (it wanted {wanted})", self.budget.memory);
+        self.exceeded(FaultClass::OutOfMemory, what)
+    }
+
+    fn out_of_table(&self, wanted: u64) -> Fault {
+        let what = format!("{} entries of tables (it wanted {wanted})", self.budget.table_entries);
+        self.exceeded(FaultClass::OutOfTable, what)
+    }
+
     /// What a failed call failed of. In this order: a callee's fault is not the caller's;
     /// our own limits are recorded where they strike; the rest is what wasmtime says.
     fn failed(&self, error: &wasmtime::Error, store: &mut Store<State>) -> Fault {
@@ -241,14 +267,8 @@ impl Call<'_> {
             // These are arithmetic's, whatever was refused before.
             Some(Trap::IntegerDivisionByZero | Trap::IntegerOverflow | Trap::BadConversionToInteger) => return None,
             _ => match (state.limiter.refused_memory(), state.limiter.refused_table()) {
-                (Some(wanted), _) => {
-                    (FaultClass::OutOfMemory, format!("{} bytes of memory (it wanted {wanted})", budget.memory))
-                }
-                (None, Some(wanted)) => {
-                    let what = format!("{} entries of tables (it wanted {wanted})", budget.table_entries);
-                    (FaultClass::OutOfTable, what)
-                }
-                (None, None) => return None,
+                (Some(wanted), _) => return Some(self.out_of_memory(wanted)),
+                (None, wanted) => return wanted.map(|wanted| self.out_of_table(wanted)),
             },
         };
         Some(self.exceeded(class, what))
@@ -340,18 +360,32 @@ impl Call<'_> {
 }
 
 fn trap_text(trap: Trap, error: &wasmtime::Error, log: &Log) -> String {
+    let names: Vec<String> = match error.downcast_ref::<WasmBacktrace>() {
+        Some(trace) => trace.frames().iter().filter_map(|frame| frame.func_name()).map(readable).collect(),
+        None => Vec::new(),
+    };
+    let panicked = trap == Trap::UnreachableCodeReached && names.iter().any(|name| name.contains("panicking::"));
     let mut text = match log.panic() {
         Some(panic) => format!("{panic} ({trap})"),
+        None if panicked => format!("it panicked, and logs no panic texts: see auto_kit::report_panics ({trap})"),
         None => trap.to_string(),
     };
-    let frames = error.downcast_ref::<WasmBacktrace>().map(|trace| {
-        let names = trace.frames().iter().filter_map(|frame| frame.func_name());
-        names.take(FRAMES).collect::<Vec<_>>().join(" < ")
-    });
-    if let Some(frames) = frames.filter(|frames| !frames.is_empty()) {
-        text += &format!("; in {frames}");
+    // A panic passes through the standard library before it stops.
+    let own: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_standard(name)).take(FRAMES).collect();
+    if !own.is_empty() {
+        text += &format!("; in {}", own.join(" < "));
     }
     text
+}
+
+/// A function's name without the hash that Rust adds.
+fn readable(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}
+
+fn is_standard(name: &str) -> bool {
+    let name = name.trim_start_matches(['<', '&']);
+    ["core::", "std::", "alloc::", "__rustc", "rust_", "__rust_"].iter().any(|start| name.starts_with(start))
 }
 
 /// Compiles nothing: binds every import of a compiled component to what forwards it.

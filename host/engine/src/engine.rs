@@ -22,8 +22,9 @@ use crate::trace::CallTrace;
 /// How often deadlines are looked at.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Calls for which there is room at once, each with as many instances as it may have.
-const CALLS: u64 = 16;
+/// Calls for which there is room at once, each with as many instances as it may have: some
+/// chains of the longest kind.
+const CALLS: u64 = 48;
 
 /// Bytes of the host's that describe an instance: some for each function that may be called
 /// through a table, so that the largest language runtimes fit.
@@ -118,6 +119,13 @@ impl Engine {
         Ok(Arc::new(Pass { code: Some(code), ..pass }))
     }
 
+    /// Looks at every function of a component, which [`Engine::load`] leaves until it is
+    /// compiled: whether it is valid, within the profile of passes, and not too much for
+    /// the compiler.
+    pub fn check(&self, pass: &Pass) -> Result<(), Error> {
+        pass.check()
+    }
+
     /// Compiles a component for this version on this processor; for
     /// [`Engine::load_precompiled`]. The error says why it does not compile.
     ///
@@ -129,6 +137,7 @@ impl Engine {
         if let Some(known) = known.filter(|known| known.starts_with(header.as_bytes())) {
             return Ok(known);
         }
+        pass.check().map_err(|error| error.message)?;
         let code =
             engine.precompile_component(&pass.wasm).map_err(|error| format!("it does not compile: {error:#}"))?;
         Ok([header.as_bytes().as_slice(), &code].concat())
@@ -206,20 +215,21 @@ impl Inner {
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// The component, compiled and bound; the error says why it does not compile.
-    pub(crate) fn linked(&self, pass: &Pass) -> Result<InstancePre<State>, String> {
-        let engine = self.wasmtime()?;
+    /// The component, compiled and bound, or a code and why it cannot be.
+    pub(crate) fn linked(&self, pass: &Pass) -> Result<InstancePre<State>, (&'static str, String)> {
+        let engine = self.wasmtime().map_err(|why| ("engine", why))?;
         // Code belongs to the engine that compiled it; a component may have met another.
         if let Some(linked) = pass.compiled.get().filter(|linked| wasmtime::Engine::same(linked.engine(), engine)) {
             return Ok(linked.clone());
         }
-        let component = self.component(engine, pass).map_err(|error| format!("it does not compile: {error:#}"))?;
-        let linked = call::link(engine, pass, &component).map_err(|error| format!("it cannot be linked: {error:#}"))?;
+        let component = self.component(engine, pass)?;
+        let linked = call::link(engine, pass, &component);
+        let linked = linked.map_err(|error| ("compile", format!("it cannot be linked: {error:#}")))?;
         let _ = pass.compiled.set(linked.clone());
         Ok(linked)
     }
 
-    fn component(&self, engine: &wasmtime::Engine, pass: &Pass) -> wasmtime::Result<Component> {
+    fn component(&self, engine: &wasmtime::Engine, pass: &Pass) -> Result<Component, (&'static str, String)> {
         let header = code_header(engine, pass.digest);
         if let Some(code) = pass.code.and_then(|code| code.strip_prefix(header.as_bytes().as_slice())) {
             // SAFETY: whoever gave the code to `load_precompiled` vouches for it.
@@ -227,9 +237,9 @@ impl Inner {
                 return Ok(component);
             }
         }
-        let Some(cache) = &self.cache else { return Component::new(engine, &pass.wasm) };
         let name = code_name(engine, pass.digest);
-        if let Some(code) = cache.code.read(&name) {
+        let cache = self.cache.as_ref().map(|cache| &cache.code);
+        if let Some(code) = cache.and_then(|cache| cache.read(&name)) {
             // SAFETY: the folder is closed to others and the digest says that these are the
             // bytes written below, which `serialize` made; wasmtime checks that its version
             // and settings are still the same.
@@ -237,8 +247,12 @@ impl Inner {
                 return Ok(component);
             }
         }
-        let component = Component::new(engine, &pass.wasm)?;
-        cache.code.write(&name, &component.serialize()?);
+        pass.check().map_err(|error| (error.code, error.message))?;
+        let wrong = |error: wasmtime::Error| ("compile", format!("it does not compile: {error:#}"));
+        let component = Component::new(engine, &pass.wasm).map_err(wrong)?;
+        if let Some(cache) = cache {
+            cache.write(&name, &component.serialize().map_err(wrong)?);
+        }
         Ok(component)
     }
 
@@ -259,7 +273,8 @@ fn config(limits: &Limits, pooled: bool) -> Config {
         .consume_fuel(true)
         .epoch_interruption(true)
         .cranelift_nan_canonicalization(true)
-        .relaxed_simd_deterministic(true);
+        .relaxed_simd_deterministic(true)
+        .wasm_memory64(false);
     if pooled {
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         // What is too much is refused by the limiter, not by the pool.

@@ -47,7 +47,7 @@ pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> O
             Err(fault) => return Some(refused("bad-arguments", fault.message, fault.at)),
         }
     }
-    let results = parallel::map(&calls, |(call, args)| engine.call_read(call, args));
+    let results = parallel::map(&calls, 0, |(call, args)| engine.call_read(call, args));
     Some(done(&targets, results))
 }
 

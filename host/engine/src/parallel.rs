@@ -4,10 +4,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Applies `work` to every item. Where no thread can be started, this one does it all.
-pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    if workers < 2 {
+/// Stack that a thread needs beside that of the WebAssembly it runs.
+const OWN_STACK: usize = 1536 << 10;
+
+/// The stack of WebAssembly that the calling thread has room for.
+const SMALL_STACK: usize = 512 << 10;
+
+/// Applies `work` to every item, on threads with so much stack for WebAssembly. Where no
+/// thread can be started, this one does it all; if its own stack is too small for that, the
+/// results are fewer than the items.
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], stack: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let small = stack <= SMALL_STACK;
+    if small && cores < 2 {
         return items.iter().map(work).collect();
     }
     let next = AtomicUsize::new(0);
@@ -21,11 +30,15 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
         }
     };
     thread::scope(|scope| {
-        for _ in 1..workers {
+        // This thread is one of them, where it may be.
+        for _ in usize::from(small)..cores {
             // Fewer threads only take longer.
-            let _ = thread::Builder::new().spawn_scoped(scope, take);
+            let thread = thread::Builder::new().stack_size(stack.saturating_add(OWN_STACK));
+            let _ = thread.spawn_scoped(scope, take);
         }
-        take();
+        if small {
+            take();
+        }
     });
     let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.sort_unstable_by_key(|(at, _)| *at);
@@ -41,7 +54,9 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_micros(item % 7 * 10));
             item * 2
         };
-        assert_eq!(super::map(&items, slow), (0..1000).map(|item| item * 2).collect::<Vec<_>>());
-        assert_eq!(super::map(&[] as &[u64], slow), [0; 0]);
+        for stack in [0, 8 << 20] {
+            assert_eq!(super::map(&items, stack, slow), (0..1000).map(|item| item * 2).collect::<Vec<_>>());
+            assert_eq!(super::map(&[] as &[u64], stack, slow), [0; 0]);
+        }
     }
 }

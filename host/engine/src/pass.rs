@@ -15,6 +15,7 @@ use wasmtime::component::InstancePre;
 use crate::call::State;
 use crate::fault::Error;
 use crate::name::InterfaceName;
+use crate::profile::{self, Footprint, Refused};
 use crate::published;
 use crate::read::{self, Side};
 use crate::shape::Interface;
@@ -46,6 +47,8 @@ pub struct Pass {
     pub(crate) wasm: Vec<u8>,
     /// Compiled code that came with it.
     pub(crate) code: Option<&'static [u8]>,
+    /// What an instance of it starts with.
+    pub(crate) footprint: Footprint,
     /// Whether it imports WASI.
     pub(crate) wasi: bool,
     /// Imported interfaces that have functions, without those of WASI.
@@ -82,6 +85,12 @@ impl Pass {
         self.needs.iter().filter(|(name, _)| name.package != HOST_PACKAGE)
     }
 
+    /// Looks at every function too, as is done before it is compiled.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let refusal = Refusal { label: &self.label, digest: self.digest };
+        profile::bodies(&self.wasm).map_err(|refused| refusal.profile(refused))
+    }
+
     /// Reads and judges the bytes.
     pub(crate) fn read(label: &str, wasm: Vec<u8>) -> Result<Pass, Error> {
         let (pass, problems) = Pass::examine(label, wasm)?;
@@ -92,8 +101,9 @@ impl Pass {
     pub(crate) fn examine(label: &str, wasm: Vec<u8>) -> Result<(Pass, Vec<Error>), Error> {
         let refusal = Refusal { label, digest: Digest::of(&wasm) };
         refusal.container(&wasm)?;
-        let (imports, exports) = read::component(&wasm)
-            .map_err(|error| refusal.error("malformed", None, format!("is damaged: {error}; get or build it again")))?;
+        let footprint = profile::structure(&wasm).map_err(|refused| refusal.profile(refused))?;
+        let (imports, exports) =
+            read::component(&wasm).map_err(|error| refusal.profile(profile::not_valid(&wasm, &error)))?;
         let mut problems = Vec::new();
         let wasi = refusal.wasi(&imports, &mut problems);
         let imports = refusal.imports(imports, &mut problems);
@@ -111,6 +121,7 @@ impl Pass {
             wasi: !wasi.is_empty(),
             needs: functions(imports),
             offers: functions(exports),
+            footprint,
             code: None,
             compiled: OnceLock::new(),
         };
@@ -128,6 +139,10 @@ struct Refusal<'a> {
 impl Refusal<'_> {
     fn error(&self, code: &'static str, at: Option<String>, message: impl Into<String>) -> Error {
         Error { code, label: self.label.to_owned(), digest: Some(self.digest), at, message: message.into() }
+    }
+
+    fn profile(&self, refused: Refused) -> Error {
+        self.error(refused.code, None, refused.message)
     }
 
     /// The outermost layer: a component, and all of it.

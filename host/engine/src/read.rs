@@ -12,6 +12,7 @@ use wasmparser::component_types::{
 use wasmparser::types::{Types, TypesRef};
 use wasmparser::{Parser, Payload, PrimitiveValType, ValidPayload, Validator};
 
+use crate::profile;
 use crate::shape::{Interface, Signature, Ty};
 
 /// The deepest a type may nest.
@@ -55,7 +56,7 @@ pub(crate) fn component(wasm: &[u8]) -> Result<(Side, Side), String> {
 /// The types of the outermost component and the names of its imports and exports.
 fn validate(wasm: &[u8]) -> Result<(Types, Vec<String>, Vec<String>), String> {
     let wrong = |error: wasmparser::Error| error.to_string();
-    let mut validator = Validator::new();
+    let mut validator = Validator::new_with_features(profile::features());
     let (mut imports, mut exports) = (Vec::new(), Vec::new());
     let mut depth = 0;
     for payload in Parser::new(0).parse_all(wasm) {

@@ -43,14 +43,17 @@ impl Engine {
     pub fn examine(&self, label: &str, bytes: Vec<u8>) -> Report {
         let (digest, size) = (Digest::of(&bytes), bytes.len());
         match Pass::examine(label, bytes) {
-            Ok((pass, problems)) => Report {
-                digest,
-                size,
-                driver: pass.is_driver(),
-                imports: pass.imports.iter().map(|name| (name.clone(), source(&pass, &problems, name))).collect(),
-                exports: pass.exports.iter().map(|name| export(&pass, name)).collect(),
-                problems,
-            },
+            Ok((pass, mut problems)) => {
+                problems.extend(pass.check().err());
+                Report {
+                    digest,
+                    size,
+                    driver: pass.is_driver(),
+                    imports: pass.imports.iter().map(|name| (name.clone(), source(&pass, &problems, name))).collect(),
+                    exports: pass.exports.iter().map(|name| export(&pass, name)).collect(),
+                    problems,
+                }
+            }
             Err(error) => {
                 let (imports, exports) = (Vec::new(), Vec::new());
                 Report { digest, size, driver: false, imports, exports, problems: vec![error] }

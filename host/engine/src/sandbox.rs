@@ -59,7 +59,11 @@ impl Inner {
     ) -> Result<(Vec<Replay>, bool), NotABehavior> {
         let sandbox = self.sandbox(limits).map_err(NotABehavior)?;
         let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
-        let results = parallel::map(inputs, |input| loaded.run_fresh(input));
+        let results = parallel::map(inputs, limits.stack, |input| loaded.run_fresh(input));
+        if results.len() < inputs.len() {
+            let why = "no thread with room for the artifact's stack could be started; give less --stack";
+            return Err(NotABehavior(why.to_owned()));
+        }
         let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
         let replays = inputs.iter().zip(results).map(|(input, result)| {
             let steps = result.as_ref().ok().and_then(|(_, steps)| *steps).unwrap_or(0);
@@ -76,6 +80,7 @@ impl Inner {
         limits.fuel = set.fuel.unwrap_or(limits.fuel);
         limits.memory = set.memory.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limits.memory);
         limits.deadline = set.deadline.unwrap_or(limits.deadline);
+        limits.stack = self.options.limits.stack();
         limits
     }
 
@@ -105,9 +110,10 @@ impl Inner {
 
 fn key(module: Digest, limits: &auto_runtime::Limits, inputs: &[String]) -> Digest {
     let mut hasher = Hasher::new();
-    hasher.update("auto-sandbox-1\n");
+    hasher.update("auto-sandbox-2\n");
     hasher.update(module.as_bytes());
-    hasher.update(format!("{} {} {} {}\n", limits.fuel, limits.memory, limits.input, limits.deadline.as_micros()));
+    let auto_runtime::Limits { fuel, memory, input, deadline, stack, .. } = limits;
+    hasher.update(format!("{fuel} {memory} {input} {} {stack}\n", deadline.as_micros()));
     for input in inputs {
         hasher.update((input.len() as u64).to_le_bytes());
         hasher.update(input);

@@ -402,3 +402,51 @@ fn arguments_are_limited_from_outside_and_from_a_component() {
     let fault = on_values(limits, "nested", Val::Option(Some(Box::new(tuples)))).unwrap_err();
     assert_eq!((fault.pass.as_str(), fault.class), ("values", FaultClass::ArgumentsTooLarge));
 }
+
+#[test]
+fn a_panic_without_a_log_names_the_functions_it_came_from() {
+    let panicking = component(
+        "package third:party@1.0.0; interface sums { add: func(a: u32, b: u32) -> u32; } world w { export sums; }",
+        "w",
+        r#"(func $_RNvNtCsgXGp5Oqx2Ny_4core9panicking9panic_fmt unreachable)
+           (func $_ZN4mine6search4mine17he3b45fed3afddc99E (call $_RNvNtCsgXGp5Oqx2Ny_4core9panicking9panic_fmt))
+           (func $shim (export "third:party/sums@1.0.0#add") (param i32 i32) (result i32)
+              (call $_ZN4mine6search4mine17he3b45fed3afddc99E) (i32.const 0))"#,
+    );
+    let fault = fault(Limits::default(), panicking);
+    assert_eq!(fault.class, FaultClass::Trap);
+    assert!(fault.message.starts_with("it panicked") && fault.message.contains("report_panics"), "{fault}");
+    assert!(fault.message.ends_with("in mine::search::mine < shim"), "{fault}");
+}
+
+#[test]
+fn what_a_caller_logged_is_kept_beside_its_callees_log() {
+    let engine = engine(Limits::default());
+    let log = r#"(import "auto:host/log@0.1.0" "log" (func $log (param i32 i32 i32 i32 i32)))"#;
+    let say = "(call $log (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 100) (i32.const 5))";
+    let interface = "package third:party@1.0.0; interface sums { add: func(a: u32, b: u32) -> u32; }";
+    let under = component(
+        &format!("{interface} world w {{ import auto:host/log@0.1.0; export sums; }}"),
+        "w",
+        &format!(
+            r#"{log} ;; imports end
+               (data (i32.const 100) "under")
+               (func (export "third:party/sums@1.0.0#add") (param i32 i32) (result i32) {say} unreachable)"#
+        ),
+    );
+    let over = component(
+        &format!("{interface} world w {{ import auto:host/log@0.1.0; import sums; export sums; }}"),
+        "w",
+        &format!(
+            r#"{log} (import "third:party/sums@1.0.0" "add" (func $under (param i32 i32) (result i32)))
+               ;; imports end
+               (data (i32.const 100) "above")
+               (func (export "third:party/sums@1.0.0#add") (param i32 i32) (result i32)
+                  {say} (call $under (local.get 0) (local.get 1)))"#
+        ),
+    );
+    let providers = stack(&engine, &[("under", under), ("over", over)]);
+    let fault = engine.call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(2)]).unwrap_err();
+    assert_eq!(fault.log, ["info: under", "over: info: above"]);
+    assert_eq!((fault.pass.as_str(), fault.callers.len()), ("under", 1));
+}

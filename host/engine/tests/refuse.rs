@@ -150,3 +150,124 @@ fn another_text_of_the_same_version_names_the_item() {
         &["expected 2 parameters, found 1"],
     );
 }
+
+/// A component that exports `third:party/sums@1.0.0`, beside whatever else is in it.
+fn beside(more: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(component
+             (core module $m (func (export "add") (param i32 i32) (result i32) (i32.const 3)))
+             (core instance $i (instantiate $m))
+             {more}
+             (func $add (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add")))
+             (instance $sums (export "add" (func $add)))
+             (export "third:party/sums@1.0.0" (instance $sums)))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// Loaded, and looked at as before it is compiled.
+fn deep_refusal(bytes: Vec<u8>) -> Error {
+    let engine = Engine::new(Options::default()).unwrap();
+    let pass = engine.load("mine.wasm", bytes).expect("what is wrong is in a function");
+    let error = engine.check(&pass).expect_err("it is refused");
+    // The compiler is not even asked.
+    let mut providers = auto_engine::Providers::new();
+    providers.push(pass);
+    let args = [wasmtime::component::Val::U32(1), wasmtime::component::Val::U32(2)];
+    let fault = engine.call(&providers, "third:party/sums@1.0.0", "add", &args).unwrap_err();
+    assert_eq!((fault.class.code(), &fault.message), (error.code, &error.message));
+    error
+}
+
+#[test]
+fn other_proposals_are_refused_by_name() {
+    for (module, name) in [
+        ("(memory i64 1)", "memory64"),
+        ("(memory 1 1 shared)", "threads"),
+        ("(type (struct))", "(gc)"),
+        ("(tag)", "exceptions"),
+        ("(memory 1 (pagesize 1))", "custom-page-sizes"),
+        ("(type $f (func)) (func (param (ref $f)))", "function-references"),
+    ] {
+        let bytes = beside(&format!("(core module {module})"));
+        check(bytes, "unsupported-proposal", &["WebAssembly that a pass may not use", name]);
+    }
+    for (body, name) in [
+        ("atomic.fence", "threads"),
+        ("(i64.add128 (i64.const 1) (i64.const 1) (i64.const 1) (i64.const 1)) drop drop", "wide-arithmetic"),
+    ] {
+        let error = deep_refusal(beside(&format!("(core module (func {body}))")));
+        assert_eq!(error.code, "unsupported-proposal", "{error}");
+        assert!(error.message.contains(name), "{error}");
+    }
+    check(beside("(type (future u32))"), "unsupported-proposal", &["cm-async"]);
+}
+
+#[test]
+fn a_function_that_is_not_valid_is_damage() {
+    let mut bytes = beside("(core module (func (result i32) i32.const 77 i32.const 78 i32.add))");
+    let add = bytes
+        .windows(3)
+        .position(|bytes| bytes == [78, 0x6a, 0x0b])
+        .or_else(|| bytes.windows(4).position(|bytes| bytes == [0xce, 0, 0x6a, 0x0b]).map(|at| at + 1));
+    bytes[add.unwrap() + 1] = 0x7c;
+    assert_eq!(deep_refusal(bytes).code, "malformed");
+}
+
+#[test]
+fn what_would_keep_the_compiler_busy_is_too_large() {
+    let nested = format!("(core module (func {} {}))", "block ".repeat(5_001), "end ".repeat(5_001));
+    let joins = format!("(core module (func (local {}) {}))", "i32 ".repeat(2_001), "block end ".repeat(2_000));
+    let table = format!("(core module (func (br_table {} (i32.const 0))))", "0 ".repeat(200_002));
+    let long = format!("(core module (func {}))", "nop ".repeat((2 << 20) + 1));
+    for (module, says) in [
+        (nested, "5001 blocks in each other, and there may be 5000"),
+        (joins, "function 0 of a module: 4002000 blocks and branches times locals"),
+        (table, "200001 targets of a branch table, and there may be 50000"),
+        (long, "bytes, and there may be 2097152"),
+    ] {
+        let error = deep_refusal(beside(&module));
+        assert_eq!(error.code, "too-large", "{error}");
+        assert!(error.message.contains(says), "{error}");
+    }
+    let functions = deep_refusal(beside(&format!("(core module {})", "(func)".repeat(50_000))));
+    assert!(functions.message.contains("functions, and there may be 50000"), "{functions}");
+    let types = "(type (func (param i32 i64 i32 i64 i32 i64 i32 i64 i32 i64 i32 i64 i32 i64 i32 i64)))".repeat(60_000);
+    check(beside(&format!("(core module {types})")), "too-large", &["types take more than"]);
+    let mut long = beside("");
+    long.resize((64 << 20) + 1, 0);
+    check(long, "too-large", &["may have 67108864"]);
+    let deep = format!("{}{}", "(component ".repeat(32), ")".repeat(32));
+    check(beside(&deep), "too-large", &["nest more than 32 deep"]);
+}
+
+/// Components that instantiate the one before ten times, so many levels of them.
+fn laughs(levels: usize) -> Vec<u8> {
+    let mut text = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
+    for level in 1..=levels {
+        let before = level - 1;
+        let many = format!("(instance (instantiate $c{before}))").repeat(10);
+        text += &format!("(component $c{level} (alias outer 1 $c{before} (component $c{before})) {many})");
+    }
+    beside(&format!("{text} (instance (instantiate $c{levels}))"))
+}
+
+#[test]
+fn instances_of_instances_are_counted_before_they_are_made() {
+    let engine = Engine::new(Options::default()).unwrap();
+    let args = [wasmtime::component::Val::U32(1), wasmtime::component::Val::U32(2)];
+    let mut providers = auto_engine::Providers::new();
+    providers.push(engine.load("few", laughs(1)).unwrap());
+    engine.call(&providers, "third:party/sums@1.0.0", "add", &args).unwrap();
+    providers.push(engine.load("hundred", laughs(2)).unwrap());
+    let fault = engine.call(&providers, "third:party/sums@1.0.0", "add", &args).unwrap_err();
+    assert_eq!(fault.class, auto_engine::FaultClass::OutOfInstances);
+    assert!(fault.message.contains("it consists of 101"), "{fault}");
+    check(laughs(20), "too-large", &["more than 100000 items"]);
+}
+
+#[test]
+fn what_cannot_be_counted_is_refused() {
+    let handed = beside("(component $outer (import \"m\" (core module $m)) (core instance (instantiate $m)))");
+    check(handed, "unsupported-type", &["define it inside"]);
+}

@@ -46,6 +46,8 @@ pub enum LoadError {
         /// Bytes it may have.
         limit: usize,
     },
+    /// More of something than is compiled.
+    TooLarge(String),
     /// WebAssembly that does not validate under the features artifacts may use.
     Invalid(String),
     /// The folder for compiled code cannot be trusted or made.
@@ -68,6 +70,7 @@ impl LoadError {
             LoadError::MissingExport { .. } => "missing-export",
             LoadError::WrongExport { .. } => "wrong-export",
             LoadError::Memory { .. } => "out-of-memory",
+            LoadError::TooLarge(_) => "too-large",
             LoadError::Invalid(_) => "invalid-module",
             LoadError::Cache { .. } => "cache",
             LoadError::Sandbox(_) => "sandbox",
@@ -95,6 +98,7 @@ impl fmt::Display for LoadError {
                 write!(f, "the module starts with {needs} bytes of memory, ")?;
                 write!(f, "but may have {limit}; raise it with --memory")
             }
+            LoadError::TooLarge(what) => write!(f, "the module is too large to be compiled: it has {what}"),
             LoadError::Invalid(message) => write!(f, "the module is not valid WebAssembly for an artifact: {message}"),
             LoadError::Cache { folder, message } => {
                 write!(f, "the cache folder {} {message}", folder.display())
@@ -122,6 +126,8 @@ pub enum Class {
     OutOfFuel,
     /// It asked for more memory than it may have, or no instance was free.
     OutOfMemory,
+    /// Its functions called each other deeper than its stack reaches.
+    OutOfStack,
     /// It took longer than it may.
     Deadline,
     /// The input is larger than allowed; the guest was not run.
@@ -141,6 +147,7 @@ impl Class {
             Class::Trap => "trap",
             Class::OutOfFuel => "out-of-fuel",
             Class::OutOfMemory => "out-of-memory",
+            Class::OutOfStack => "out-of-stack",
             Class::Deadline => "deadline",
             Class::InputTooLarge => "input-too-large",
             Class::BadInput => "bad-input",

@@ -26,6 +26,7 @@
 mod abi;
 mod cache;
 mod canonical;
+mod cost;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -37,6 +38,7 @@ mod sandbox;
 mod ticker;
 
 pub use cache::{Cache, code_name};
+pub use cost::check_cost;
 pub use error::{CallError, Class, LoadError};
 pub use limits::Limits;
 pub use module::{Module, Novelty, Outcome};

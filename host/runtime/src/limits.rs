@@ -13,6 +13,8 @@ pub struct Limits {
     pub input: usize,
     /// Wall-clock time, a backstop to `fuel`. Kept to about a tenth.
     pub deadline: Duration,
+    /// Bytes of stack. A thread that calls an artifact needs as much and some room for itself.
+    pub stack: usize,
     /// Instances alive at the same time in one sandbox, warm ones included.
     pub instances: u32,
 }
@@ -24,6 +26,7 @@ impl Default for Limits {
             memory: 64 << 20,
             input: 1 << 20,
             deadline: Duration::from_secs(10),
+            stack: 512 << 10,
             instances: 256,
         }
     }
@@ -48,6 +51,11 @@ impl Limits {
     /// With another deadline a call.
     pub fn with_deadline(self, deadline: Duration) -> Limits {
         Limits { deadline, ..self }
+    }
+
+    /// With another stack, in bytes.
+    pub fn with_stack(self, stack: usize) -> Limits {
+        Limits { stack, ..self }
     }
 
     /// With another number of instances at the same time.

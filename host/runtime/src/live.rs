@@ -118,6 +118,7 @@ impl Live {
     /// Checks the size of the arguments and gives the call its own limits.
     fn begin(&mut self, module: &Module, input: usize) -> Result<(), CallError> {
         check_input(module.sandbox.limits(), input)?;
+        check_nothing(module.sandbox.limits())?;
         self.store.data_mut().refused = None;
         refill(&mut self.store, module)
     }
@@ -188,6 +189,18 @@ pub(crate) fn check_input(limits: &Limits, size: usize) -> Result<(), CallError>
     Ok(())
 }
 
+/// A limit of nothing is one that every call exceeds, however fast or small.
+fn check_nothing(limits: &Limits) -> Result<(), CallError> {
+    if limits.deadline.is_zero() {
+        let message = "the artifact may run for 0 ms; raise it with --deadline";
+        return Err(CallError::new(Class::Deadline, message));
+    }
+    if limits.stack == 0 {
+        return Err(CallError::new(Class::OutOfStack, "the artifact has 0 bytes of stack; raise it with --stack"));
+    }
+    Ok(())
+}
+
 fn refill(store: &mut Store<Limiter>, module: &Module) -> Result<(), CallError> {
     let sandbox = &module.sandbox;
     if module.lane == Lane::Metered {
@@ -217,6 +230,10 @@ fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Call
             let message =
                 format!("the artifact ran longer than {} ms; raise it with --deadline", limits.deadline.as_millis());
             CallError::new(Class::Deadline, message)
+        }
+        Some(Trap::StackOverflow) => {
+            let message = format!("the artifact used up its {} bytes of stack; raise it with --stack", limits.stack);
+            CallError::new(Class::OutOfStack, message)
         }
         Some(trap) => match limiter.refused {
             Some(bytes) => out_of_memory(bytes),

@@ -8,6 +8,7 @@ use wasmtime::{ExternType, InstancePre, Linker, ModuleExport, Mutability, ValTyp
 
 use auto_schema::cbin;
 
+use crate::cost::check_cost;
 use crate::error::{CallError, LoadError};
 use crate::live::{Live, check_input};
 use crate::sandbox::{Lane, Sandbox};
@@ -87,6 +88,9 @@ const RESUME: Function = Function {
     parameters: 5,
     expected: "func(i32, i32, i32, i32, i32) -> i32",
 };
+/// The longest module, in bytes.
+const BYTES: usize = 64 << 20;
+
 const MEMORY: &str = "memory";
 const MEMORY_EXPECTED: &str = "a 32-bit memory";
 
@@ -97,6 +101,10 @@ impl Module {
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
+        if bytes.len() > BYTES {
+            return Err(LoadError::TooLarge(format!("{} bytes, and there may be {BYTES}", bytes.len())));
+        }
+        check_cost(bytes).map_err(LoadError::TooLarge)?;
         let module = sandbox.compile(bytes, lane)?;
         let exports = Indices::of(&module)?;
         check_memory(&module, sandbox.limits().memory)?;

@@ -169,7 +169,7 @@ impl Session {
         if self.detour == 0 && self.program.code.swift.is_some() {
             match self.call_in(Lane::Swift, &call) {
                 Err(CallError { class: Class::Deadline, .. }) => self.detour = DETOUR,
-                Err(CallError { class: Class::Trap, .. }) => {}
+                Err(CallError { class: Class::Trap | Class::OutOfStack, .. }) => {}
                 decided => return decided,
             }
         }

@@ -150,9 +150,9 @@ fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
         .max_memory_size(1 << 32)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(TABLE_ELEMENTS);
-    let mut pooled = config(lane);
+    let mut pooled = config(limits, lane);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    let mut frugal = config(lane);
+    let mut frugal = config(limits, lane);
     frugal.memory_reservation(0).memory_reservation_for_growth(0).memory_guard_size(0);
     Engine::new(&pooled).or_else(|_| Engine::new(&frugal)).map_err(|error| LoadError::Sandbox(format!("{error:#}")))
 }
@@ -162,9 +162,13 @@ fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
 const KEEP_RESIDENT: usize = 256 << 10;
 
 /// What artifacts may use: nothing whose result depends on the machine, one 32-bit memory.
-fn config(lane: Lane) -> Config {
+fn config(limits: &Limits, lane: Lane) -> Config {
     let mut config = Config::new();
+    let stack = limits.stack.max(1);
     config
+        .max_wasm_stack(stack)
+        // No call runs on such a stack; it may only not be the smaller one.
+        .async_stack_size(stack)
         .consume_fuel(lane == Lane::Metered)
         .epoch_interruption(true)
         .cranelift_nan_canonicalization(true)

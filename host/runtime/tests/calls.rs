@@ -66,12 +66,15 @@ fn every_limit_is_kept_and_names_its_flag() {
         (run(LOOP, endless), Class::Deadline, "--deadline"),
         (run(BOMB, defaults()), Class::OutOfMemory, "--memory"),
         (run(ECHO, defaults().with_input(3)), Class::InputTooLarge, "--max-input"),
+        (run(RECURSION, defaults()), Class::OutOfStack, "--stack"),
+        (run(ECHO, defaults().with_fuel(0)), Class::OutOfFuel, "--fuel"),
+        (run(ECHO, defaults().with_deadline(Duration::ZERO)), Class::Deadline, "--deadline"),
+        (run(ECHO, defaults().with_stack(0)), Class::OutOfStack, "--stack"),
     ];
     for (error, class, flag) in cases {
         assert_eq!(error.class, class, "{error}");
         assert!(error.message.contains(flag), "{error}");
     }
-    assert_eq!(run(RECURSION, defaults()).class, Class::Trap);
     assert_eq!(run("(unreachable)", defaults()).class, Class::Trap);
 }
 

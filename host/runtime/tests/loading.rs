@@ -52,6 +52,30 @@ fn memory_beyond_the_limit_is_refused_at_load() {
 }
 
 #[test]
+fn what_would_keep_the_compiler_busy_is_refused() {
+    let with = |function: &str| text(ECHO).replace("(global $top", &format!("(func {function}) (global $top"));
+    let joins = format!("(local {}) {}", "i32 ".repeat(1_001), "block end ".repeat(1_000));
+    let params = format!("(param {}) {}", "i32 ".repeat(1_000), "block end ".repeat(1_001));
+    let targets = format!("(br_table {} (i32.const 0))", "0 ".repeat(50_002));
+    for (function, says) in [
+        (joins, "1001000 blocks and branches times locals"),
+        (params, "1001000 blocks and branches times locals"),
+        (targets, "targets of a branch table"),
+        (format!("{} {}", "block ".repeat(5_001), "end ".repeat(5_001)), "blocks in each other"),
+        ("nop ".repeat(2 << 20), "bytes, and there may be 2097152"),
+    ] {
+        let error = refusal(&with(&function));
+        assert_eq!(error.code(), "too-large", "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let many = text(ECHO).replace("(global $top", &format!("{} (global $top", "(func) ".repeat(50_000)));
+    assert!(refusal(&many).to_string().contains("functions, and there may be 50000"));
+    // The most that is let through.
+    let most = format!("(local {}) {}", "i32 ".repeat(1_000), "block end ".repeat(1_000));
+    assert!(sandbox().load(&wat::parse_str(with(&most)).unwrap()).is_ok());
+}
+
+#[test]
 fn what_differs_between_machines_is_not_valid() {
     let relaxed = "(v128.store (i32.const 0) (f32x4.relaxed_madd (v128.load (i32.const 0)) (v128.load (i32.const 0))
          (v128.load (i32.const 0)))) (i32.const 0)";

@@ -47,6 +47,13 @@ struct Source {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        match limits(global).stack {
+            0..=SMALL_STACK => self.answer(global),
+            stack => on_large_stack(stack, || self.answer(global)),
+        }
+    }
+
+    fn answer(self, global: &Global) -> Result<Reply, Failure> {
         let sandbox = Sandbox::with_cache(limits(global), global.cache_folder())?;
         let bytes = files::read(&self.file)?;
         let program = Program::load(&sandbox, &bytes)
@@ -65,12 +72,30 @@ impl Opts {
     }
 }
 
+/// The stack of an artifact that the main thread has room for.
+const SMALL_STACK: usize = 1 << 20;
+
+/// Runs on a thread with so much stack for the artifact.
+fn on_large_stack(stack: usize, work: impl FnOnce() -> Result<Reply, Failure> + Send) -> Result<Reply, Failure> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(stack.saturating_add(2 << 20));
+        match thread.spawn_scoped(scope, work) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => {
+                let message = format!("no thread with {stack} bytes of stack could be started: {error}");
+                Err(Failure::new(Exit::Refused, "thread", message).help("give less --stack"))
+            }
+        }
+    })
+}
+
 /// The limits of a call, as the flags give them.
 fn limits(global: &Global) -> Limits {
     let mut limits = Limits::default();
     limits.fuel = global.fuel.unwrap_or(limits.fuel);
     limits.memory = global.memory.map_or(limits.memory, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     limits.input = global.max_input.map_or(limits.input, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    limits.stack = global.stack.map_or(limits.stack, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     limits.deadline = global.deadline.map_or(limits.deadline, Duration::from_secs);
     limits
 }
