@@ -9,7 +9,7 @@
 //!
 //! A test runs in a folder of its own that starts with `shout.jsonl`,
 //! `shout.contract.toml`, `shout.db` (the first imported) and `shout.cbin` (compiled from
-//! it). `RUN:` gives the arguments of `auto-host`; `STDIN:` before it gives a line of its
+//! it), two artifacts that ask for tools, and `tool.py`, which is any tool. `RUN:` gives the arguments of `auto-host`; `STDIN:` before it gives a line of its
 //! input; `SETUP:` prepares a file (see [`setup`]). Digests, sizes in bytes and the
 //! folder's own path are masked. `BLESS=1 cargo test --release -p auto-tests --test cli` rewrites the outputs:
 //! read the difference before you keep it.
@@ -20,7 +20,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use auto_schema::ir::Body;
 use libtest_mimic::{Arguments, Failed, Trial};
+
+mod asking;
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -47,9 +50,13 @@ fn binary() -> PathBuf {
     })
 }
 
+/// What every test starts with.
+const FILES: [&str; 7] =
+    ["shout.jsonl", "shout.contract.toml", "shout.db", "shout.cbin", "look-up.cbin", "poll.cbin", "tool.py"];
+
 /// Makes the files every test starts with.
 fn prepare(binary: &Path, here: &Path, base: &Path) {
-    for file in ["shout.jsonl", "shout.contract.toml"] {
+    for file in ["shout.jsonl", "shout.contract.toml", "tool.py"] {
         fs::copy(here.join("fixtures").join(file), base.join(file)).expect("a fixture");
     }
     let steps = [
@@ -60,12 +67,32 @@ fn prepare(binary: &Path, here: &Path, base: &Path) {
         let (output, code) = call(binary, base, base, &words(step), "");
         assert!(code == Some(0), "auto-host {step} failed ({code:?}); is it built with `cargo xtask build`?\n{output}");
     }
+    seal_asking(base);
+}
+
+/// Seals an artifact that asks `tool:look-up` about an upper-cased id and answers with the
+/// name it is told; and one that polls up to three times until something is ready.
+fn seal_asking(base: &Path) {
+    let look_up = asking::graph(
+        "record{id: text}",
+        vec![
+            asking::expression(1, r#"{"key": upper($.id)}"#),
+            asking::effect(2, "look-up", false),
+            asking::expression(3, "$.name"),
+        ],
+    );
+    let poll = Box::new(asking::graph("json", vec![asking::effect(1, "poll", true)]));
+    let until = r#"default(eq($.ok, "ready"), false)"#.to_owned();
+    let poll = asking::graph("json", vec![asking::node(1, Body::Retry { graph: poll, until, most: 3 })]);
+    for (name, graph) in [("look-up.cbin", look_up), ("poll.cbin", poll)] {
+        fs::write(base.join(name), asking::sealed(&graph)).expect("an artifact");
+    }
 }
 
 /// Runs one test file and compares.
 fn run(binary: &Path, base: &Path, file: &Path) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    for name in ["shout.jsonl", "shout.contract.toml", "shout.db", "shout.cbin"] {
+    for name in FILES {
         fs::copy(base.join(name), folder.path().join(name))?;
     }
     let mut output = String::new();
@@ -152,6 +179,7 @@ fn call(binary: &Path, base: &Path, folder: &Path, arguments: &[String], stdin: 
 fn mask(text: &str, folder: &Path) -> String {
     let text = text.replace(&folder.display().to_string(), "[folder]");
     let text = [" bytes", " are left", " µs"].iter().fold(text, |text, unit| mask_numbers_before(unit, &text));
+    let text = mask_micros(&text);
     let mut masked = String::new();
     let mut run = String::new();
     for character in text.chars().chain(['\0']) {
@@ -165,6 +193,16 @@ fn mask(text: &str, folder: &Path) -> String {
     }
     masked.pop();
     masked
+}
+
+/// The field of `--json` that says how long something took.
+fn mask_micros(text: &str) -> String {
+    let mut parts = text.split("\"micros\":");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|character: char| character.is_ascii_digit());
+        format!("{text}\"micros\":[n]{rest}")
+    })
 }
 
 fn mask_numbers_before(unit: &str, text: &str) -> String {

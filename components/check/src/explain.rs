@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use auto_json::Value;
 use auto_lang::{Expr, Op, eval};
-use auto_schema::ir::{Body, Check, Guard};
+use auto_schema::ir::{Body, Check, Guard, Node};
 
 use crate::program::{Event, Measure, Outcome, Program};
 use crate::words;
@@ -13,35 +13,56 @@ use crate::words;
 /// What a program does.
 pub fn program(program: &Program) -> String {
     let mut lines = Lines::default();
-    for node in program.nodes() {
-        match &node.body {
-            Body::Input => {
-                let ty = node.outputs.first().map(|port| port.ty.to_string()).unwrap_or_default();
-                lines.heading(&format!("input: {ty}"));
-            }
-            Body::Guard(guard) => {
-                let limit = words::share(guard.limit);
-                lines.heading(&format!("{}: abstains where any of these is above {limit}", node.name));
-                guard.checks.iter().for_each(|check| lines.step(&describe(check, guard)));
-            }
-            Body::Branch { .. } => {
-                if let Some(predicate) = program.expression(node.id) {
-                    lines.heading(&format!("{}: chooses by whether {}", node.name, words::condition(predicate)));
-                }
-            }
-            Body::Output => {
-                let ty = node.inputs.first().map(|port| port.ty.to_string()).unwrap_or_default();
-                lines.heading(&format!("output: {ty}"));
-            }
-            _ => {
-                if let Some(expression) = program.expression(node.id) {
-                    lines.heading(&format!("{}:", node.name));
-                    steps(&mut lines, expression, "the answer");
-                }
-            }
-        }
-    }
+    program.nodes().for_each(|node| describe_node(&mut lines, program, node));
     lines.text
+}
+
+fn describe_node(lines: &mut Lines, program: &Program, node: &Node) {
+    let name = &node.name;
+    match (&node.body, program.expression(node.id)) {
+        (Body::Input, _) => {
+            let ty = node.outputs.first().map(|port| port.ty.to_string()).unwrap_or_default();
+            lines.heading(&format!("input: {ty}"));
+        }
+        (Body::Guard(guard), _) => {
+            let limit = words::share(guard.limit);
+            lines.heading(&format!("{name}: abstains where any of these is above {limit}"));
+            guard.checks.iter().for_each(|check| lines.step(&describe(check, guard)));
+        }
+        (Body::Branch { .. }, Some(predicate)) => {
+            lines.heading(&format!("{name}: chooses by whether {}", words::condition(predicate)));
+        }
+        (Body::Effect { capability, catches }, _) => {
+            let error = if *catches { "hands an error on" } else { "abstains on an error" };
+            lines.heading(&format!("{name}: asks for {capability}; {error}"));
+        }
+        (Body::Each { most, .. }, _) => {
+            lines.heading(&format!("{name}: for each item of a list of at most {most}"));
+            describe_inside(lines, program, node);
+        }
+        (Body::Retry { most, .. }, Some(until)) => {
+            lines.heading(&format!("{name}: at most {most} times, until {}", words::condition(until)));
+            describe_inside(lines, program, node);
+        }
+        (Body::Output, _) => {
+            let ty = node.inputs.first().map(|port| port.ty.to_string()).unwrap_or_default();
+            lines.heading(&format!("output: {ty}"));
+        }
+        (_, Some(expression)) => {
+            lines.heading(&format!("{name}:"));
+            steps(lines, expression, "the answer");
+        }
+        _ => {}
+    }
+}
+
+/// The program of a loop, indented.
+fn describe_inside(lines: &mut Lines, program: &Program, node: &Node) {
+    if let Some(inside) = program.inside(node.id) {
+        lines.depth += 1;
+        inside.nodes().for_each(|node| describe_node(lines, inside, node));
+        lines.depth -= 1;
+    }
 }
 
 /// What a program does with an input.
@@ -59,6 +80,16 @@ pub fn run(program: &Program, input: &Value) -> String {
             let mut seen = Vec::new();
             trace(&mut lines, &mut seen, expression, input);
         }
+        Event::Effect { node, capability, input, reply } => {
+            let reply = match reply {
+                Ok(value) => words::value(value),
+                Err(message) => format!("error: {message}"),
+            };
+            lines.heading(&format!("{}: asks for {capability} with {}: {reply}", node.name, words::value(input)));
+        }
+        Event::Round { node, round, input } => {
+            lines.heading(&format!("{}: round {round}, of {}", node.name, words::value(input)));
+        }
         Event::Branch { node, predicate, taken } => {
             let truth = if taken { "yes" } else { "no" };
             lines.heading(&format!("{}: {}: {truth}", node.name, words::condition(predicate)));
@@ -69,6 +100,8 @@ pub fn run(program: &Program, input: &Value) -> String {
         Outcome::Abstain(measure) => format!("abstains: {}", measured(&measure)),
         Outcome::Undefined { node, at: Some(at) } => format!("abstains: {node} is undefined here, at {at}"),
         Outcome::Undefined { node, at: None } => format!("abstains: {node} has no value"),
+        Outcome::Stopped { node, reason } => format!("abstains: {node}: {reason}"),
+        Outcome::Request { capability, input } => format!("asks for {capability} with {}", words::value(&input)),
     });
     lines.text
 }
@@ -78,16 +111,18 @@ pub fn run(program: &Program, input: &Value) -> String {
 struct Lines {
     text: String,
     number: usize,
+    /// How many loops are around.
+    depth: usize,
 }
 
 impl Lines {
     fn heading(&mut self, line: &str) {
-        let _ = writeln!(self.text, "{line}");
+        let _ = writeln!(self.text, "{}{line}", "  ".repeat(self.depth));
     }
 
     fn step(&mut self, line: &str) {
         self.number += 1;
-        let _ = writeln!(self.text, "{:>4}. {line}", self.number);
+        let _ = writeln!(self.text, "{}{:>4}. {line}", "  ".repeat(self.depth), self.number);
     }
 
     fn note(&mut self, line: &str) {

@@ -79,6 +79,8 @@ fn counterexample(program: &Program, input: &Value, expected: &Value) -> Option<
         }
         Outcome::Undefined { node, at } => (None, at.unwrap_or(node)),
         Outcome::Abstain(novelty) => (None, format!("guard: {}", novelty.reason)),
+        Outcome::Stopped { node, reason } => (None, format!("{node}: {reason}")),
+        Outcome::Request { capability, .. } => (None, format!("it asks for {capability}")),
     };
     Some(wit::Counterexample { input: input.to_string(), expected: expected.to_string(), got, at })
 }

@@ -16,9 +16,14 @@ pub struct Program {
     pub graph: Graph,
     /// Ids of the nodes, each after those it takes from.
     order: Vec<u32>,
-    /// What the expression and branch nodes say.
+    /// What the expression and branch nodes say, and until when the retry nodes go on.
     expressions: BTreeMap<u32, Expr>,
+    /// The graphs of the loops.
+    loops: BTreeMap<u32, Program>,
 }
+
+/// What was replied to an effect: a value, or what went wrong.
+pub type Reply = Result<Value, String>;
 
 /// Why a graph cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,21 @@ pub enum Outcome {
         node: String,
         /// The expression that is undefined, in text form.
         at: Option<String>,
+    },
+    /// An effect went wrong and nothing catches it, its reply is of another type, or a loop
+    /// is at its bound.
+    Stopped {
+        /// The node's name.
+        node: String,
+        /// `effect-failed`, `effect-type` or `loop-bound`, as the artifact has it.
+        reason: &'static str,
+    },
+    /// It asks for an effect for which there is no reply.
+    Request {
+        /// What it asks for.
+        capability: String,
+        /// What it hands over.
+        input: Value,
     },
 }
 
@@ -82,6 +102,26 @@ pub enum Event<'a> {
         /// What `$` is.
         input: &'a Value,
     },
+    /// An effect was replied to.
+    Effect {
+        /// The node.
+        node: &'a Node,
+        /// What it asked for.
+        capability: &'a str,
+        /// What it handed over.
+        input: &'a Value,
+        /// What came back.
+        reply: &'a Reply,
+    },
+    /// A loop begins another round, from 1.
+    Round {
+        /// The node.
+        node: &'a Node,
+        /// Which.
+        round: u32,
+        /// What the graph inside takes.
+        input: &'a Value,
+    },
     /// A branch was taken.
     Branch {
         /// The node.
@@ -97,28 +137,43 @@ impl Program {
     /// Reads the sources. Errors: `unsupported-node`, `bad-expression`, `bad-graph`.
     pub fn new(graph: Graph) -> Result<Program, ProgramError> {
         let mut expressions = BTreeMap::new();
+        let mut loops = BTreeMap::new();
         for node in &graph.nodes {
             let at = format!("node {} ({})", node.id, node.name);
             match &node.body {
-                Body::Expression { source } | Body::Branch { predicate: source } => {
+                Body::Expression { source }
+                | Body::Branch { predicate: source }
+                | Body::Retry { until: source, .. } => {
                     let expression = parse(source).map_err(|error| {
                         let message = format!("`{source}`: {error}");
                         ProgramError { code: "bad-expression", message, at }
                     })?;
                     expressions.insert(node.id, expression);
                 }
-                Body::Input | Body::Output | Body::Guard(_) => {}
+                Body::Input | Body::Output | Body::Guard(_) | Body::Effect { .. } | Body::Each { .. } => {}
                 other => {
                     let message = format!("a node of kind {} cannot be evaluated in memory yet", other.kind());
                     return Err(ProgramError { code: "unsupported-node", message, at });
                 }
             }
+            if let Some(graph) = node.body.graph() {
+                let inside = |error: ProgramError| {
+                    let at = format!("node {} ({}), {}", node.id, node.name, error.at);
+                    ProgramError { at, ..error }
+                };
+                loops.insert(node.id, Program::new(graph.clone()).map_err(inside)?);
+            }
         }
         let order = order(&graph);
-        Ok(Program { graph, order, expressions })
+        Ok(Program { graph, order, expressions, loops })
     }
 
-    /// What an expression or branch node says.
+    /// The program inside a loop.
+    pub fn inside(&self, node: u32) -> Option<&Program> {
+        self.loops.get(&node)
+    }
+
+    /// What an expression or branch node says, and until when a retry node goes on.
     pub fn expression(&self, node: u32) -> Option<&Expr> {
         self.expressions.get(&node)
     }
@@ -150,71 +205,172 @@ impl Program {
         edge.map(|edge| edge.from.node)
     }
 
-    /// Runs the program. What a node that is not needed comes to does not matter.
+    /// Runs the program without replies to its effects.
     pub fn run(&self, input: &Value, watch: &mut dyn FnMut(Event)) -> Outcome {
-        let mut values: BTreeMap<u32, Result<Value, Outcome>> = BTreeMap::new();
-        for node in self.nodes() {
-            let value = self.step(node, input, &values, watch);
-            if node.body == Body::Output {
-                return value.map_or_else(|outcome| outcome, Outcome::Answer);
-            }
-            values.insert(node.id, value);
-        }
-        Outcome::Undefined { node: "output".to_owned(), at: None }
+        self.run_with(input, &[], watch)
     }
 
-    fn step(
-        &self,
-        node: &Node,
-        input: &Value,
-        values: &BTreeMap<u32, Result<Value, Outcome>>,
-        watch: &mut dyn FnMut(Event),
-    ) -> Result<Value, Outcome> {
-        let undefined = |at: Option<String>| Outcome::Undefined { node: node.name.clone(), at };
-        let taken = |port: u32| -> Result<&Value, Outcome> {
-            let value = self.source(node.id, port).and_then(|id| values.get(&id));
-            value.ok_or_else(|| undefined(None))?.as_ref().map_err(Outcome::clone)
-        };
+    /// Runs the program. Values are asked for from the output backwards, the inputs of a node
+    /// in the order of its ports; a branch asks for the side it takes. Effects use up the
+    /// replies in that order.
+    pub fn run_with(&self, input: &Value, replies: &[Reply], watch: &mut dyn FnMut(Event)) -> Outcome {
+        let mut run = Run { replies: replies.iter(), watch };
+        run.program(self, input).map_or_else(|outcome| outcome, Outcome::Answer)
+    }
+}
+
+/// A run under way.
+struct Run<'a> {
+    replies: std::slice::Iter<'a, Reply>,
+    watch: &'a mut dyn FnMut(Event),
+}
+
+/// What one run of a graph knows.
+struct Frame<'p> {
+    program: &'p Program,
+    input: &'p Value,
+    values: BTreeMap<u32, Value>,
+}
+
+impl Run<'_> {
+    fn program(&mut self, program: &Program, input: &Value) -> Result<Value, Outcome> {
+        let mut frame = Frame { program, input, values: BTreeMap::new() };
+        match program.graph.output() {
+            Some(output) => self.taken(&mut frame, output, 0),
+            None => Err(Outcome::Undefined { node: "output".to_owned(), at: None }),
+        }
+    }
+
+    /// The value of an input port.
+    fn taken(&mut self, frame: &mut Frame, node: &Node, port: u32) -> Result<Value, Outcome> {
+        let program = frame.program;
+        let from = program.source(node.id, port).and_then(|id| program.graph.node(id));
+        let from = from.ok_or_else(|| undefined(node, None))?;
+        if let Some(known) = frame.values.get(&from.id) {
+            return Ok(known.clone());
+        }
+        let value = self.node(frame, from)?;
+        frame.values.insert(from.id, value.clone());
+        Ok(value)
+    }
+
+    fn node(&mut self, frame: &mut Frame, node: &Node) -> Result<Value, Outcome> {
+        let program = frame.program;
+        let expression = || program.expressions.get(&node.id).ok_or_else(|| undefined(node, None));
         match &node.body {
-            Body::Input => Ok(input.clone()),
-            Body::Output => taken(0).cloned(),
-            Body::Guard(guard) => {
-                let value = taken(0)?;
-                let measures: Vec<Measure> = guard.checks.iter().map(|check| measure(check, guard, value)).collect();
-                // The first of the highest speaks.
-                let highest = measures.iter().rev().max_by_key(|measure| measure.score).cloned();
-                let passed = highest.as_ref().is_none_or(|measure| measure.score <= measure.limit);
-                watch(Event::Guard { node, measures, passed });
-                match highest {
-                    Some(measure) if !passed => Err(Outcome::Abstain(measure)),
-                    _ => Ok(value.clone()),
-                }
+            Body::Input => Ok(frame.input.clone()),
+            Body::Guard(guard) => self.guard(frame, node, guard),
+            Body::Effect { capability, catches } => {
+                let input = self.taken(frame, node, 0)?;
+                self.effect(node, capability, *catches, &input)
             }
             Body::Branch { .. } => {
-                let predicate = self.expressions.get(&node.id).ok_or_else(|| undefined(None))?;
-                let tested = taken(0)?;
-                let truth = eval(predicate, tested).and_then(|value| value.as_bool());
-                let truth = truth.ok_or_else(|| undefined(locate::undefined(predicate, tested)))?;
-                watch(Event::Branch { node, predicate, taken: truth });
-                taken(if truth { 1 } else { 2 }).cloned()
+                let predicate = expression()?;
+                let tested = self.taken(frame, node, 0)?;
+                let truth = test(node, predicate, &tested)?;
+                (self.watch)(Event::Branch { node, predicate, taken: truth });
+                self.taken(frame, node, if truth { 1 } else { 2 })
             }
+            Body::Each { most, .. } => self.each(frame, node, *most),
+            Body::Retry { most, .. } => self.retry(frame, node, expression()?, *most),
             _ => {
-                let expression = self.expressions.get(&node.id).ok_or_else(|| undefined(None))?;
-                let own = match node.inputs.as_slice() {
-                    [_] => taken(0)?.clone(),
-                    ports => {
-                        let mut record = Record::new();
-                        for (port, index) in ports.iter().zip(0u32..) {
-                            record.set(port.name.as_str(), taken(index)?.clone());
-                        }
-                        Value::Record(record)
-                    }
-                };
-                watch(Event::Expression { node, expression, input: &own });
-                eval(expression, &own).ok_or_else(|| undefined(locate::undefined(expression, &own)))
+                let expression = expression()?;
+                let own = self.dollar(frame, node)?;
+                (self.watch)(Event::Expression { node, expression, input: &own });
+                eval(expression, &own).ok_or_else(|| undefined(node, locate::undefined(expression, &own)))
             }
         }
     }
+
+    /// What `$` is: the value of the one input port, or the record of all.
+    fn dollar(&mut self, frame: &mut Frame, node: &Node) -> Result<Value, Outcome> {
+        if node.inputs.len() == 1 {
+            return self.taken(frame, node, 0);
+        }
+        let mut record = Record::new();
+        for (port, index) in node.inputs.iter().zip(0u32..) {
+            record.set(port.name.as_str(), self.taken(frame, node, index)?);
+        }
+        Ok(Value::Record(record))
+    }
+
+    fn guard(&mut self, frame: &mut Frame, node: &Node, guard: &Guard) -> Result<Value, Outcome> {
+        let value = self.taken(frame, node, 0)?;
+        let measures: Vec<Measure> = guard.checks.iter().map(|check| measure(check, guard, &value)).collect();
+        // The first of the highest speaks.
+        let highest = measures.iter().rev().max_by_key(|measure| measure.score).cloned();
+        let passed = highest.as_ref().is_none_or(|measure| measure.score <= measure.limit);
+        (self.watch)(Event::Guard { node, measures, passed });
+        match highest {
+            Some(measure) if !passed => Err(Outcome::Abstain(measure)),
+            _ => Ok(value),
+        }
+    }
+
+    fn effect(&mut self, node: &Node, capability: &str, catches: bool, input: &Value) -> Result<Value, Outcome> {
+        let Some(reply) = self.replies.next() else {
+            return Err(Outcome::Request { capability: capability.to_owned(), input: input.clone() });
+        };
+        (self.watch)(Event::Effect { node, capability, input, reply });
+        let value = match (catches, reply) {
+            (true, Ok(value)) => Value::Record(Record::new().with("ok", value.clone())),
+            (true, Err(message)) => Value::Record(Record::new().with("err", message.as_str())),
+            (false, Ok(value)) => value.clone(),
+            (false, Err(_)) => return Err(stopped(node, "effect-failed")),
+        };
+        match node.outputs.first().map(|port| port.ty.accepts(&value)) {
+            Some(Err(_)) => Err(stopped(node, "effect-type")),
+            _ => Ok(value),
+        }
+    }
+
+    fn each(&mut self, frame: &mut Frame, node: &Node, most: u32) -> Result<Value, Outcome> {
+        let inside = frame.program.loops.get(&node.id).ok_or_else(|| undefined(node, None))?;
+        let taken = self.dollar(frame, node)?;
+        let name = node.inputs.first().map_or("", |port| port.name.as_str());
+        let list = if node.inputs.len() == 1 { Some(&taken) } else { taken.get(name) };
+        let items = list.and_then(Value::as_list).ok_or_else(|| undefined(node, None))?;
+        if items.len() > most as usize {
+            return Err(stopped(node, "loop-bound"));
+        }
+        let mut answers = Vec::with_capacity(items.len());
+        for (item, round) in items.iter().zip(1..) {
+            let input = match &taken {
+                Value::Record(all) if node.inputs.len() > 1 => Value::Record(all.clone().with(name, item.clone())),
+                _ => item.clone(),
+            };
+            (self.watch)(Event::Round { node, round, input: &input });
+            answers.push(self.program(inside, &input)?);
+        }
+        Ok(Value::List(answers))
+    }
+
+    fn retry(&mut self, frame: &mut Frame, node: &Node, until: &Expr, most: u32) -> Result<Value, Outcome> {
+        let inside = frame.program.loops.get(&node.id).ok_or_else(|| undefined(node, None))?;
+        let input = self.dollar(frame, node)?;
+        for round in 1..=most {
+            (self.watch)(Event::Round { node, round, input: &input });
+            let answer = self.program(inside, &input)?;
+            if test(node, until, &answer)? {
+                return Ok(answer);
+            }
+        }
+        Err(stopped(node, "loop-bound"))
+    }
+}
+
+fn undefined(node: &Node, at: Option<String>) -> Outcome {
+    Outcome::Undefined { node: node.name.clone(), at }
+}
+
+fn stopped(node: &Node, reason: &'static str) -> Outcome {
+    Outcome::Stopped { node: node.name.clone(), reason }
+}
+
+/// Whether a predicate holds.
+fn test(node: &Node, predicate: &Expr, of: &Value) -> Result<bool, Outcome> {
+    let truth = eval(predicate, of).and_then(|value| value.as_bool());
+    truth.ok_or_else(|| undefined(node, locate::undefined(predicate, of)))
 }
 
 /// Node ids so that each comes after those it takes from; of several the lowest first.

@@ -98,7 +98,7 @@ fn guards_measure_and_abstain() {
         let got = match run(input) {
             Outcome::Abstain(measure) => measure.reason.to_owned(),
             Outcome::Undefined { at, .. } => at.unwrap_or_default(),
-            Outcome::Answer(answer) => answer.to_string(),
+            other => format!("{other:?}"),
         };
         assert_eq!(got, reason, "{input}");
     }
@@ -127,6 +127,60 @@ fn what_cannot_be_run_says_which_node() {
     assert_eq!((error.code, error.at.as_str()), ("bad-expression", "node 1 (rule)"));
     assert!(error.message.contains("no operator"));
     let mut other = graph("text", "$", "text", None);
-    other.nodes[1].body = Body::Effect { capability: "net".to_owned(), catches: false };
+    other.nodes[1].body = Body::Model { format: "tree".to_owned(), weights: vec![1] };
     assert_eq!(Program::new(other).err().unwrap().code, "unsupported-node");
+}
+
+/// Asks about every item of a list, again where that went wrong once.
+fn asking() -> Graph {
+    let (json, list): (Type, Type) = (Type::Json, "list<json>".parse().unwrap());
+    let edge = |from, to| Edge { from: End { node: from, port: 0 }, to: End { node: to, port: 0 } };
+    let row = |name: &str, input: &Type, middle: Node| Graph {
+        name: name.to_owned(),
+        edges: vec![edge(0, 1), edge(1, 2)],
+        nodes: vec![
+            node(0, "input", &[], &[input], Body::Input),
+            middle.clone(),
+            node(2, "output", &[&middle.outputs[0].ty], &[], Body::Output),
+        ],
+        regions: vec![],
+    };
+    let ask = Body::Effect { capability: "tool:look-up".to_owned(), catches: true };
+    let mut ask = node(1, "ask", &[&json], &[&json], ask);
+    ask.effects.capabilities = vec![auto_schema::ir::Capability::Tool("look-up".to_owned())];
+    let until = "is_null(default($.err, null))".to_owned();
+    let retry = Body::Retry { graph: Box::new(row("asking", &json, ask)), until, most: 2 };
+    let again = row("again", &json, node(1, "again", &[&json], &[&json], retry));
+    let each = Body::Each { graph: Box::new(again), most: 3 };
+    row("all", &list, node(1, "each item", &[&list], &[&list], each))
+}
+
+#[test]
+fn effects_use_up_replies_in_order() {
+    let graph = asking();
+    assert_eq!(graph.validate(), Ok(()));
+    let program = Program::new(graph).unwrap();
+    let replies = [Ok(value("1")), Err("gone".to_owned()), Ok(value("[2]"))];
+    let run = |replies| program.run_with(&value("[\"a\", \"b\"]"), replies, &mut |_| ());
+    let request = |input: &str| Outcome::Request { capability: "tool:look-up".to_owned(), input: value(input) };
+    assert_eq!(run(&[]), request("\"a\""));
+    assert_eq!(run(&replies[..1]), request("\"b\""));
+    assert_eq!(run(&replies[..2]), request("\"b\""));
+    assert_eq!(run(&replies), Outcome::Answer(value(r#"[{"ok": 1}, {"ok": [2]}]"#)));
+    let bound = Outcome::Stopped { node: "again".to_owned(), reason: "loop-bound" };
+    assert_eq!(run(&[replies[1].clone(), replies[1].clone()]), bound);
+    let shown = explain::run(&program, &value("[\"a\"]"));
+    assert!(shown.ends_with("asks for tool:look-up with \"a\"\n"), "{shown}");
+    assert_eq!(
+        explain::program(&program),
+        "input: list<json>\n\
+         each item: for each item of a list of at most 3\n  \
+           input: json\n  \
+           again: at most 2 times, until default($.err, null) is null\n    \
+             input: json\n    \
+             ask: asks for tool:look-up; hands an error on\n    \
+             output: json\n  \
+           output: json\n\
+         output: list<json>\n"
+    );
 }

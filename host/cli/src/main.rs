@@ -9,6 +9,7 @@ mod files;
 mod options;
 mod reply;
 mod spool;
+mod tools;
 mod verbs;
 
 use std::process::ExitCode;

@@ -138,6 +138,16 @@ pub enum Class {
     Unsupported,
     /// What the guest returned is not a value of the ABI.
     BadOutput,
+    /// The artifact may ask for what it is not granted; the guest was not run.
+    NotGranted,
+    /// It asked for more effects than a run may.
+    EffectBudget,
+    /// A sealed state that these seals never made.
+    ForgedState,
+    /// A sealed state that was used before.
+    ReplayedState,
+    /// A sealed state of another artifact.
+    ForeignState,
 }
 
 impl Class {
@@ -153,6 +163,11 @@ impl Class {
             Class::BadInput => "bad-input",
             Class::Unsupported => "unsupported",
             Class::BadOutput => "bad-output",
+            Class::NotGranted => "not-granted",
+            Class::EffectBudget => "effect-budget",
+            Class::ForgedState => "forged-state",
+            Class::ReplayedState => "replayed-state",
+            Class::ForeignState => "foreign-state",
         }
     }
 }

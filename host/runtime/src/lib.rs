@@ -21,12 +21,16 @@
 //! ```
 //!
 //! No component linking, no registry, no tools: what an artifact asks for comes back as
-//! [`Outcome::Request`], and the caller decides.
+//! [`Outcome::Request`], and the caller decides. [`Session::run_with`] goes on until there is an
+//! answer, asking [`Tools`] that the caller brings. Who hands a state out and takes it back from
+//! somebody else has it sealed ([`Session::run_sealed`]), since an artifact cannot tell a state
+//! that was made up from one of its own.
 
 mod abi;
 mod cache;
 mod canonical;
 mod cost;
+mod effects;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -35,12 +39,15 @@ mod live;
 mod module;
 mod program;
 mod sandbox;
+mod seals;
 mod ticker;
 
 pub use cache::{Cache, code_name};
 pub use cost::check_cost;
+pub use effects::{Effect, EffectError, EffectRecord, RunLimits, Tools};
 pub use error::{CallError, Class, LoadError};
 pub use limits::Limits;
 pub use module::{Module, Novelty, Outcome};
 pub use program::{Program, Session};
 pub use sandbox::Sandbox;
+pub use seals::Seals;

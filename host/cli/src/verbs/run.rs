@@ -5,27 +5,34 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use auto_json::{Canonical, Record, Value};
-use auto_runtime::{CallError, Limits, Outcome, Program, Sandbox, Session};
+use auto_runtime::{CallError, EffectRecord, Limits, Outcome, Program, RunLimits, Sandbox, Session};
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
 use crate::reply::{Exit, Reply, say};
+use crate::tools::{self, Processes, ToolOptions};
 
 /// Run an artifact on an input, a file of inputs, or a stream of them
 ///
 /// Exit code 0: it answered. 3: it abstained, with nothing on stdout and the reason on
 /// stderr. 5: it trapped or broke a limit. 6: the file is damaged.
+///
+/// An artifact that may ask for tools runs only if every one of them is given. What it asks
+/// is said on stderr, one line a call.
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host run triage.cbin --input '{\"subject\":\"Refund\"}'\n  \
     auto-host run triage.cbin --batch inputs.jsonl\n  \
-    tail -f inputs.jsonl | auto-host run triage.cbin --stdio")]
+    tail -f inputs.jsonl | auto-host run triage.cbin --stdio\n  \
+    auto-host run inbox.cbin --input '{\"id\":7}' --tool 'look-up=python3 look_up.py'")]
 pub struct Opts {
     /// The artifact
     file: PathBuf,
     #[command(flatten)]
     source: Source,
+    #[command(flatten)]
+    tools: ToolOptions,
     /// With --batch: exit with 3 if any input was abstained on
     #[arg(long, requires = "batch")]
     strict: bool,
@@ -61,13 +68,18 @@ impl Opts {
         if !program.manifest().guarded {
             eprintln!("note: this artifact has no guard, as its contract asks; it answers whatever has the right type");
         }
-        let mut session = program.session().checked(true);
+        let mut runner = Runner {
+            session: program.session().checked(true),
+            tools: self.tools.start(&program.manifest().capabilities, sandbox.limits().input)?,
+            limits: RunLimits { effects: self.tools.max_tool_calls, run: self.tools.run_id.clone() },
+        };
+        refuse_ungranted(&program, &runner.tools)?;
         if self.source.stdio {
-            stream(&mut session)
+            stream(&mut runner)
         } else if let Some(file) = &self.source.batch {
-            batch(&mut session, &files::read(file)?, self.strict, global.json)
+            batch(&mut runner, &files::read(file)?, self.strict, global.json)
         } else {
-            single(&mut session, self.source.input.as_deref().unwrap_or_default())
+            single(&mut runner, self.source.input.as_deref().unwrap_or_default())
         }
     }
 }
@@ -89,6 +101,37 @@ fn on_large_stack(stack: usize, work: impl FnOnce() -> Result<Reply, Failure> + 
     })
 }
 
+/// Refuses an artifact that may ask for what nothing provides, before anything runs.
+fn refuse_ungranted(program: &Program, tools: &Processes) -> Result<(), Failure> {
+    let missing = program.not_granted(tools);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the artifact may ask for {}, which nothing here grants", missing.join(", "));
+    let flags: Vec<String> = missing
+        .iter()
+        .filter(|name| name.starts_with("tool:") || name.starts_with("model:"))
+        .map(|name| format!("--tool '{}=CMD'", name.strip_prefix("tool:").unwrap_or(name)))
+        .collect();
+    let failure = Failure::new(Exit::Refused, "not-granted", message);
+    Err(if flags.is_empty() { failure } else { failure.help(format!("grant it with {}", flags.join(" "))) })
+}
+
+/// What runs inputs.
+struct Runner {
+    session: Session,
+    tools: Processes,
+    limits: RunLimits,
+}
+
+impl Runner {
+    /// Runs an input; also what effects there were.
+    fn run(&mut self, input: &str) -> (Result<Outcome, CallError>, Vec<EffectRecord>) {
+        let outcome = self.session.run_with(input, &mut self.tools, &self.limits);
+        (outcome, self.tools.take_records())
+    }
+}
+
 /// The limits of a call, as the flags give them.
 fn limits(global: &Global) -> Limits {
     let mut limits = Limits::default();
@@ -100,13 +143,26 @@ fn limits(global: &Global) -> Limits {
     limits
 }
 
-fn single(session: &mut Session, input: &str) -> Result<Reply, Failure> {
-    let outcome = session.run(input)?;
-    let fields = describe(&outcome);
+fn single(runner: &mut Runner, input: &str) -> Result<Reply, Failure> {
+    let (outcome, effects) = runner.run(input);
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let reply = Reply::from(Failure::from(error));
+            let fields = with_effects(reply.fields.clone(), &effects);
+            return Ok(Reply { fields, ..reply });
+        }
+    };
+    let fields = with_effects(describe(&outcome), &effects);
     Ok(match outcome {
         Outcome::Answer(answer) => Reply { data: true, ..Reply::done("answered", answer, fields) },
         Outcome::Abstain { reason, score, limit } => {
-            let text = format!("abstained: {reason} {score} is above {limit}");
+            let text = match effects.last().and_then(|effect| effect.error.as_ref().map(|error| (effect, error))) {
+                Some((effect, error)) if reason == "effect-failed" => {
+                    format!("abstained: {reason}: {}: {}: {}", effect.capability, error.code, error.message)
+                }
+                _ => format!("abstained: {reason} {score} is above {limit}"),
+            };
             let mut reply = Reply::done("abstained", text, fields).exit(Exit::Abstained);
             reply.failed = true;
             reply
@@ -120,12 +176,20 @@ fn single(session: &mut Session, input: &str) -> Result<Reply, Failure> {
     })
 }
 
+/// What there is to say about effects, where there were any.
+fn with_effects(fields: Record, effects: &[EffectRecord]) -> Record {
+    if effects.is_empty() {
+        return fields;
+    }
+    fields.with("effects", effects.iter().map(tools::describe).collect::<Vec<Value>>())
+}
+
 /// Runs each line; a line that cannot be answered becomes an `error` object.
-fn batch(session: &mut Session, inputs: &[u8], strict: bool, json: bool) -> Result<Reply, Failure> {
+fn batch(runner: &mut Runner, inputs: &[u8], strict: bool, json: bool) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     let mut results = Vec::new();
     for line in inputs.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        let result = answer(session, line, &mut counts);
+        let result = answer(runner, line, &mut counts);
         if json {
             results.push(result.into());
         } else {
@@ -147,7 +211,7 @@ fn batch(session: &mut Session, inputs: &[u8], strict: bool, json: bool) -> Resu
 }
 
 /// Runs each line of stdin as it comes, until the end of it.
-fn stream(session: &mut Session) -> Result<Reply, Failure> {
+fn stream(runner: &mut Runner) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock();
@@ -161,7 +225,7 @@ fn stream(session: &mut Session) -> Result<Reply, Failure> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        say(&Value::from(answer(session, &line, &mut counts)))?;
+        say(&Value::from(answer(runner, &line, &mut counts)))?;
     }
 }
 
@@ -173,12 +237,15 @@ struct Counts {
     broken: u64,
 }
 
-fn answer(session: &mut Session, line: &[u8], counts: &mut Counts) -> Record {
-    let outcome = match std::str::from_utf8(line) {
-        Ok(text) => session.run(text.trim()).map_err(Failure::from),
-        Err(_) => Err(Failure::new(Exit::Refused, "bad-input", "the input is not UTF-8")),
+fn answer(runner: &mut Runner, line: &[u8], counts: &mut Counts) -> Record {
+    let (outcome, effects) = match std::str::from_utf8(line) {
+        Ok(text) => {
+            let (outcome, effects) = runner.run(text.trim());
+            (outcome.map_err(Failure::from), effects)
+        }
+        Err(_) => (Err(Failure::new(Exit::Refused, "bad-input", "the input is not UTF-8")), Vec::new()),
     };
-    match outcome {
+    let fields = match outcome {
         Ok(outcome) => {
             match outcome {
                 Outcome::Abstain { .. } => counts.abstained += 1,
@@ -195,7 +262,8 @@ fn answer(session: &mut Session, line: &[u8], counts: &mut Counts) -> Record {
             let error = Record::new().with("code", failure.code).with("message", failure.message);
             Record::new().with("error", error)
         }
-    }
+    };
+    with_effects(fields, &effects)
 }
 
 fn describe(outcome: &Outcome) -> Record {
@@ -217,9 +285,14 @@ fn describe(outcome: &Outcome) -> Record {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Failure {
-        use auto_runtime::Class::{BadInput, InputTooLarge, Unsupported};
-        let exit =
-            if matches!(error.class, BadInput | Unsupported | InputTooLarge) { Exit::Refused } else { Exit::Broken };
+        use auto_runtime::Class::{
+            BadInput, ForeignState, ForgedState, InputTooLarge, NotGranted, ReplayedState, Unsupported,
+        };
+        let exit = match error.class {
+            BadInput | Unsupported | InputTooLarge | NotGranted => Exit::Refused,
+            ForgedState | ReplayedState | ForeignState => Exit::Integrity,
+            _ => Exit::Broken,
+        };
         Failure::new(exit, error.code(), error.message)
     }
 }
