@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, ensure};
-use auto_engine::{Engine, Fault, Job, Options as EngineOptions, Pass, Providers};
+use auto_engine::{Ended, Engine, Fault, Job, Options as EngineOptions, Pass, Providers};
 use auto_json::{Record, Value};
 use auto_kit::types::Observation;
 use auto_schema::contract::Contract;
@@ -211,8 +211,10 @@ impl Bench {
                 trusted_gate: false,
                 builtin: [self.gate.digest].into(),
                 progress: Box::new(|_, _, _| {}),
+                waiting: Box::new(|_| {}),
+                reissue: false,
             };
-            let report = self.engine.run_driver(driver, &self.providers, job);
+            let report = self.engine.run_driver(driver, &self.providers, job).map(Ended::close);
             self.engine.take_trace();
             report
         };

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use auto_engine::{Engine, Options, Pass, Providers};
+use auto_engine::{ARTIFACTS, Engine, Options, Pass, Providers};
+use auto_runtime::{CACHE_BYTES, Cache};
 use auto_schema::digest::Digest;
 
 use crate::failure::Failure;
@@ -30,6 +31,13 @@ pub const GATE: &str = "auto:pass/gate@0.1.0";
 const IMPORTER: &str = "auto:pass/importer@0.1.0";
 const JOB: &str = "auto:driver/job@0.1.0";
 
+/// Where compiled artifacts are kept, if anywhere.
+pub fn artifact_cache(global: &Global) -> Result<Option<Cache>, Failure> {
+    let Some(folder) = global.cache_folder() else { return Ok(None) };
+    let cache = Cache::open(folder, global.cache_bytes.unwrap_or(CACHE_BYTES))?;
+    Ok(Some(cache.part(ARTIFACTS)?))
+}
+
 /// The loaded components and the engine.
 pub struct Toolbox {
     /// The engine.
@@ -48,9 +56,10 @@ impl Toolbox {
         Toolbox::open_audited(global, extra, false)
     }
 
-    /// The same; with `audit`, what the memo answers is run again and compared.
+    /// The same; with `audit`, what is known is run again, all else twice, and compared.
     pub fn open_audited(global: &Global, extra: &[PathBuf], audit: bool) -> Result<Toolbox, Failure> {
-        let engine = Engine::new(Options { cache: global.cache_folder(), limits: global.limits(), audit })?;
+        let (cache, cache_bytes) = (global.cache_folder(), global.cache_bytes);
+        let engine = Engine::new(Options { cache, cache_bytes, limits: global.limits(), audit })?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
             Some(folder) => toolbox.add_folder(folder)?,

@@ -108,15 +108,18 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Failure {
         let exit = match &error {
             LoadError::Damaged { code, .. } => damage_exit(code),
-            LoadError::Imports(_) | LoadError::TooLarge(_) | LoadError::Cache { .. } | LoadError::Sandbox(_) => {
-                Exit::Refused
-            }
+            LoadError::Precompiled
+            | LoadError::Imports(_)
+            | LoadError::TooLarge(_)
+            | LoadError::Cache { .. }
+            | LoadError::Sandbox(_) => Exit::Refused,
             LoadError::Memory { .. } => Exit::Broken,
             _ => Exit::Integrity,
         };
         let failure = Failure::new(exit, error.code(), error.to_string());
         match error {
             LoadError::Damaged { code, .. } => failure.help(way_out(code)),
+            LoadError::Precompiled => failure.help("give the WebAssembly it was compiled from"),
             _ => failure,
         }
     }

@@ -1,9 +1,13 @@
-//! Reading and writing files: whole, and never half.
+//! Reading and writing files that the command line names.
 
-use std::fs::{self, File, Permissions};
+use std::fmt::Display;
+use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use auto_files::{Holder, Lock};
+use auto_runtime::LoadError;
 
 use crate::failure::Failure;
 use crate::reply::Exit;
@@ -24,6 +28,15 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Usage, "unreadable", format!("cannot read {}: {error}", path.display()))
 }
 
+/// Reads what is to be WebAssembly; precompiled code is refused by name.
+pub fn read_wasm(path: &Path) -> Result<Vec<u8>, Failure> {
+    let bytes = read(path)?;
+    match auto_runtime::is_precompiled(&bytes) {
+        true => Err(Failure::from(LoadError::Precompiled).at(path.display().to_string())),
+        false => Ok(bytes),
+    }
+}
+
 /// Refuses to write to a file that the same command reads: one typing error would replace
 /// a person's recordings by an artifact.
 pub fn distinct(output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
@@ -40,30 +53,46 @@ pub fn distinct(output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file so that it is there whole or not at all: a temporary file beside it,
-/// fsync, rename, fsync of the folder. `-` is stdout. A link is followed; what is there
-/// and is no regular file is refused.
+/// Writes a file so that it is there whole or not at all. `-` is stdout. A link is
+/// followed; what is there and is no regular file is refused.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let path = if path.as_os_str() == "-" { path } else { &target };
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let message = format!("cannot write {}: it is there and is no regular file", path.display());
-        return Err(Failure::new(Exit::Refused, "unwritable", message).help("choose another place"));
-    }
-    let result = if path.as_os_str() == "-" { std::io::stdout().lock().write_all(bytes) } else { replace(path, bytes) };
-    result.map_err(|error| {
-        Failure::new(Exit::Refused, "unwritable", format!("cannot write {}: {error}", path.display()))
-            .help("nothing was changed; free some space or choose another place")
-    })
+    let result = match target(path)? {
+        Some(target) => auto_files::replace(&target, bytes),
+        None => std::io::stdout().lock().write_all(bytes),
+    };
+    result.map_err(|error| unwritable(path, &error))
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file =
-        tempfile::Builder::new().prefix(".auto-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()
+/// Makes this process the only one that makes the file at `path`, for as long as the lock
+/// is kept; waits for one that is at it, and says so. No lock is needed for stdout.
+pub fn own(path: &Path) -> Result<Option<Lock>, Failure> {
+    let Some(target) = target(path)? else { return Ok(None) };
+    let folder = auto_files::folder_of(&target);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let lock = auto_files::make_folder(folder)
+        .and_then(|()| Lock::take(&folder.join(format!(".{name}.lock")), |holder| wait(&path.display(), holder)));
+    lock.map(Some).map_err(|error| unwritable(path, &error))
+}
+
+/// Says on stderr who is waited for.
+pub fn wait(what: &dyn Display, holder: &Holder) {
+    eprintln!("waiting for {what}, which is being made by {holder}");
+}
+
+/// Where bytes for `path` go; none is stdout.
+fn target(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
+        let message = format!("cannot write {}: it is there and is no regular file", target.display());
+        return Err(Failure::new(Exit::Refused, "unwritable", message).help("choose another place"));
+    }
+    Ok(Some(target))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Refused, "unwritable", format!("cannot write {}: {error}", path.display()))
+        .help("nothing was changed; free some space or choose another place")
 }

@@ -22,6 +22,10 @@ pub struct Global {
     /// in the user's cache folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
+    /// The most bytes the cache may take; what was not used for longest goes first
+    /// [default: 1073741824]
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub cache_bytes: Option<u64>,
     /// The fuel of a call (about one unit an instruction)
     #[arg(long, global = true, value_name = "N")]
     pub fuel: Option<u64>,

@@ -138,18 +138,18 @@ impl Inner {
         }
         let Some(cache) = &self.cache else {
             let (results, _) = self.made(call, args)?;
+            self.audit(call, args, &results)?;
             return Ok(Answer { results, memo_hit: false });
         };
         let key = memo::key(call.provider.identity(), &call.name(), &call.budget, args);
         let started = Instant::now();
         if let Some((results, fuel)) = memo::read(&cache.memo, key) {
-            if self.options.audit {
-                self.audit(call, args, &results)?;
-            }
+            self.audit(call, args, &results)?;
             self.record(call, Spent { fuel, own: started.elapsed(), ..Spent::default() }, true, None);
             return Ok(Answer { results, memo_hit: true });
         }
         let (results, fuel) = self.made(call, args)?;
+        self.audit(call, args, &results)?;
         memo::write(&cache.memo, key, &results, fuel);
         Ok(Answer { results, memo_hit: false })
     }
@@ -188,14 +188,13 @@ impl Inner {
         results
     }
 
-    fn audit(self: &Arc<Inner>, call: &Call<'_>, args: &[Val], kept: &[Val]) -> Result<(), Fault> {
+    /// Makes a call again whose result is known; without `--audit`, does nothing.
+    fn audit(self: &Arc<Inner>, call: &Call<'_>, args: &[Val], known: &[Val]) -> Result<(), Fault> {
+        if !self.options.audit {
+            return Ok(());
+        }
         let again = self.fresh(call, args).0?;
-        let bytes = |values: &[Val]| {
-            let mut bytes = Vec::new();
-            value::encode(values, &mut bytes);
-            bytes
-        };
-        if bytes(&again) == bytes(kept) {
+        if memo::same(&again, known) {
             return Ok(());
         }
         let message = "gave another result than it gave before for the same arguments; it is not a pure function";

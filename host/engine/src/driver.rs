@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use auto_files::Holder;
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::{Digest, Hasher};
@@ -16,19 +17,22 @@ use crate::call::Services;
 use crate::dispatch::refused;
 use crate::engine::{Engine, Inner};
 use crate::fault::{Fault, FaultClass};
-use crate::journal::{Durability, Journal, JournalError, Owner};
+use crate::journal::{Durability, Journal, JournalError, Opening, Owner};
 use crate::name::InterfaceName;
 use crate::pass::Pass;
 use crate::providers::{Provider, Providers};
 use crate::sandbox::NotABehavior;
 use crate::seal::{self, Court, Draft, Provenance, SealError};
-use crate::{jobs, value, wire};
+use crate::{jobs, memo, value, wire};
 
 /// The interface of drivers.
 const JOB: &str = "auto:driver/job@0.1.0";
 
 /// Told how far a job is: stage, done, total.
 pub type Progress = Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync>;
+
+/// Told who is waited for.
+pub type Waiting = Box<dyn Fn(&Holder) + Send + Sync>;
 
 /// What a driver is to work on.
 pub struct Job {
@@ -49,6 +53,10 @@ pub struct Job {
     pub builtin: BTreeSet<Digest>,
     /// Told how far it is.
     pub progress: Progress,
+    /// Told who runs the same job in the same folder, before waiting for its end.
+    pub waiting: Waiting,
+    /// Make a call again that costs and whose reply a crash lost.
+    pub reissue: bool,
 }
 
 /// What a driver came to.
@@ -62,12 +70,33 @@ pub struct JobReport {
     pub eval_run: Option<Value>,
 }
 
+/// A job that came to its end. Its journal stays until [`Ended::close`], so that a crash
+/// before what it made is in its place costs no call again.
+#[derive(Debug)]
+#[must_use = "close it once what the job made is in its place"]
+pub struct Ended {
+    /// What it came to.
+    pub report: JobReport,
+    journal: Option<Journal>,
+}
+
+impl Ended {
+    /// What the job made is where it belongs: its journal goes.
+    pub fn close(self) -> JobReport {
+        if let Some(journal) = self.journal {
+            journal.finish();
+        }
+        self.report
+    }
+}
+
 impl Engine {
-    /// Runs a job. After a crash, running it again goes on where it was.
+    /// Runs a job. After a crash, running it again goes on where it was. Waits while the
+    /// same job runs in the same folder.
     ///
     /// Faults beside those of calls: `journal-foreign`, `journal-damaged`,
-    /// `journal-diverged`, `journal-locked`, `journal-io`.
-    pub fn run_driver(&self, driver: &Arc<Pass>, providers: &Providers, job: Job) -> Result<JobReport, Fault> {
+    /// `journal-diverged`, `journal-unanswered`, `journal-io`.
+    pub fn run_driver(&self, driver: &Arc<Pass>, providers: &Providers, job: Job) -> Result<Ended, Fault> {
         let provider = job_provider(driver, providers)?;
         let without = if job.trusted_gate { job.builtin.clone() } else { BTreeSet::new() };
         let gates = seal::gates(&job.pinned_gate, providers, &without)?;
@@ -75,7 +104,8 @@ impl Engine {
         let court = seal::court(job.contract, job.observations, gates, trusted);
         let config = job.config.canonical().into_string();
         let owner = self.0.owner(&provider, &court, &config);
-        let journal = Journal::open(&job.run_dir, &owner).map_err(|error| host_fault(error, "run"))?;
+        let opening = Opening { reissue: job.reissue, waiting: &job.waiting };
+        let journal = Journal::open(&job.run_dir, &owner, &opening).map_err(|error| host_fault(error, "run"))?;
 
         let shared = Arc::new(Mutex::new(Shared { journal: Some(journal), ..Shared::default() }));
         lock(&shared).provenance.add(&provider);
@@ -88,13 +118,21 @@ impl Engine {
             shared: shared.clone(),
         };
         let results = self.0.drive(&provider, "run", Box::new(lent), &[wire::text(config)])?;
-        // It came to an end, whichever.
         let mut shared = lock(&shared);
-        if let Some(journal) = shared.journal.take() {
-            journal.finish();
+        let journal = shared.journal.take();
+        match self.0.report(&provider, &results) {
+            Ok(report) => {
+                let (artifact, eval_run) = (shared.artifact.take(), shared.eval_run.take());
+                Ok(Ended { report: JobReport { report, artifact, eval_run }, journal })
+            }
+            // A driver that says no has come to its end, too.
+            Err(fault) => {
+                if let Some(journal) = journal {
+                    journal.finish();
+                }
+                Err(fault)
+            }
         }
-        let report = self.0.report(&provider, &results)?;
-        Ok(JobReport { report, artifact: shared.artifact.take(), eval_run: shared.eval_run.take() })
     }
 
     /// Asks a gate about recordings. The verdict is `{"status", "findings"}`; the other
@@ -117,7 +155,7 @@ impl Inner {
     /// Everything that the results of a driver's calls depend on.
     fn owner(&self, driver: &Provider, court: &Court, config: &str) -> Owner {
         let mut setup = Hasher::new();
-        setup.update(format!("{:?} {:?}\n", self.options.limits, court.trusted_gate));
+        setup.update(format!("{} {:?} {:?}\n", env!("CARGO_PKG_VERSION"), self.options.limits, court.trusted_gate));
         let providers = driver.below.list().chain(court.gates.iter().map(|gate| &gate.pass));
         providers.for_each(|pass| setup.update(pass.digest.as_bytes()));
         let config = Record::new().with("config", config).with("contract", court.contract.id().to_string());
@@ -255,15 +293,34 @@ impl Lent {
         let Some(mut journal) = lock(&self.shared).journal.take() else {
             return Err(unserved(interface, function));
         };
-        let results = journal.call(call, || {
-            let made = make(self, args).unwrap_or_else(|| Err(unserved(interface, function)));
-            made.map_err(Failed::Call)
-        });
+        let results = self.recorded_or_made(&mut journal, call, || unserved(interface, function), args, make);
         lock(&self.shared).journal = Some(journal);
-        results.map_err(|failed| match failed {
-            Failed::Call(fault) => fault,
-            Failed::Journal(error) => host_fault(error, function),
-        })
+        results
+    }
+
+    fn recorded_or_made(
+        &mut self,
+        journal: &mut Journal,
+        call: Digest,
+        unserved: impl Fn() -> Fault,
+        args: &[Val],
+        make: impl FnOnce(&mut Lent, &[Val]) -> Option<Made>,
+    ) -> Result<Vec<Val>, Fault> {
+        let failed = |error| host_fault(error, &unserved().function);
+        let recorded = match journal.next(call).map_err(failed)? {
+            Some(results) if !self.engine.options.audit => return Ok(results),
+            recorded => recorded,
+        };
+        let (results, durability) = make(self, args).unwrap_or_else(|| Err(unserved()))?;
+        match recorded {
+            None => journal.record(call, &results, durability).map_err(failed)?,
+            Some(recorded) if memo::same(&recorded, &results) => {}
+            Some(_) => {
+                let why = "gave another result than before the job was cut off; what it calls is not pure";
+                return Err(Fault { class: FaultClass::BadOutput, message: why.to_owned(), ..unserved() });
+            }
+        }
+        Ok(results)
     }
 
     fn sandbox(&mut self, args: &[Val]) -> Option<Made> {
@@ -338,17 +395,6 @@ fn call_id(interface: &InterfaceName, function: &str, args: &[Val]) -> Digest {
     value::encode(&[wire::text(format!("{interface}#{function}"))], &mut bytes);
     value::encode(args, &mut bytes);
     Digest::of(&bytes)
-}
-
-enum Failed {
-    Call(Fault),
-    Journal(JournalError),
-}
-
-impl From<JournalError> for Failed {
-    fn from(error: JournalError) -> Failed {
-        Failed::Journal(error)
-    }
 }
 
 fn durability(memo_hit: bool) -> Durability {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use auto_json::Value;
-use auto_runtime::{Cache, LoadError, code_name};
+use auto_runtime::{CACHE_BYTES, Cache, LoadError, code_name};
 use auto_schema::digest::Digest;
 use wasmtime::component::{Component, InstancePre, Val};
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -30,15 +30,22 @@ const CALLS: u64 = 48;
 /// through a table, so that the largest language runtimes fit.
 const INSTANCE_SIZE: usize = 16 << 20;
 
+/// The part of a cache folder where compiled artifacts are.
+pub const ARTIFACTS: &str = "artifacts";
+
 /// How an engine is set up.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The folder for compiled code and results; without one both live as long as the
     /// engine or not at all.
     pub cache: Option<PathBuf>,
+    /// The most bytes that folder may take; [`auto_runtime::CACHE_BYTES`] where nothing is
+    /// given.
+    pub cache_bytes: Option<u64>,
     /// What calls may use.
     pub limits: Limits,
-    /// Make every call that the memo could answer, and fail if the answer is another.
+    /// Make every call whose result is known again, and every other twice, and fail if the
+    /// results differ.
     pub audit: bool,
 }
 
@@ -53,15 +60,13 @@ pub(crate) struct Caches {
     /// Results of calls.
     pub(crate) memo: Cache,
     /// Compiled artifacts; the runtime looks after it.
-    pub(crate) artifacts: PathBuf,
+    pub(crate) artifacts: Cache,
 }
 
 impl Caches {
-    fn open(folder: &Path) -> Result<Caches, LoadError> {
-        // The folder itself must be closed to others as much as those in it.
-        Cache::open(folder.to_owned())?;
-        let open = |name: &str| Cache::open(folder.join(name));
-        Ok(Caches { code: open("components")?, memo: open("memo")?, artifacts: folder.join("artifacts") })
+    fn open(folder: &Path, bound: u64) -> Result<Caches, LoadError> {
+        let cache = Cache::open(folder.to_owned(), bound)?;
+        Ok(Caches { code: cache.part("components")?, memo: cache.part("memo")?, artifacts: cache.part(ARTIFACTS)? })
     }
 }
 
@@ -83,7 +88,9 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Opens the cache folder; compiles and starts nothing yet.
     pub fn new(options: Options) -> Result<Engine, Error> {
-        let cache = options.cache.as_deref().map(Caches::open).transpose().map_err(|error| Error {
+        let bound = options.cache_bytes.unwrap_or(CACHE_BYTES);
+        let cache = options.cache.as_deref().map(|folder| Caches::open(folder, bound)).transpose();
+        let cache = cache.map_err(|error| Error {
             code: error.code(),
             label: "auto".to_owned(),
             digest: None,

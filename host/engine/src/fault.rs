@@ -8,7 +8,7 @@ use auto_schema::digest::Digest;
 /// Why a component was not loaded, or the engine not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Stable: `not-wasm`, `truncated`, `malformed`, `core-module`, `too-large`, `unsupported-proposal`, `unknown-import`, `version`,
+    /// Stable: `not-wasm`, `precompiled-code`, `truncated`, `malformed`, `core-module`, `too-large`, `unsupported-proposal`, `unknown-import`, `version`,
     /// `interface-mismatch`, `unsupported-type`, `no-exports`, `cache`, `engine`.
     pub code: &'static str,
     /// The file or name the component was loaded under.

@@ -1,26 +1,39 @@
 //! What a driver's calls returned, on disk before the driver sees it, so that a job that
 //! was cut off goes on where it was.
 //!
-//! An append-only file of records, each with its length and a checksum; the first is the
-//! header, which says whose journal it is. A rerun gets the recorded results in order
-//! until it catches up. A record that the crash tore off at the end is dropped; anything
-//! else that is wrong is refused, since guessing could repeat a call that costs.
+//! An append-only file of records; the first is the header, which says whose journal it is.
+//! A rerun gets the recorded results in order until it catches up. A call that costs is
+//! recorded before it is made, as an intent: one without a result counts as spent, and is
+//! made again only where the user says so.
+//!
+//! A record is its kind and length, a checksum of these, its contents, a checksum of all,
+//! and an end mark. Each checksum also covers the one before, so that no record can be
+//! missing, moved or another journal's. A crash leaves the front of a record, or its front
+//! and zeros: such a tail is dropped. Anything else that is wrong is refused, since guessing
+//! could repeat a call that costs.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use auto_files::{Holder, Lock};
 use auto_schema::digest::{Digest, Hasher};
-use rustix::fs::{FlockOperation, flock};
 use wasmtime::component::Val;
 
 use crate::value;
 
-/// First bytes of the file; changes when its layout does.
-const MAGIC: &[u8] = b"auto-journal-1\n";
+/// First bytes of the file; changes when its layout does. All versions share the beginning.
+const MAGIC: &[u8] = b"auto-journal-2\n";
+const ANY_VERSION: &[u8] = b"auto-journal-";
 
-/// Length and checksum.
-const FRAME: usize = 8 + 8;
+/// Kind, length, checksum of both.
+const HEAD: usize = 1 + 8 + 8;
+
+/// Checksum of all, end mark.
+const TAIL: usize = 8 + 1;
+
+/// Ends every record, so that none ends in the zeros that a crash may leave.
+const END: u8 = b'\n';
 
 /// Whose journal it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +44,7 @@ pub(crate) struct Owner {
     pub(crate) config: Digest,
     /// What it works from.
     pub(crate) evidence: Digest,
-    /// The components and limits it works with.
+    /// The components and limits it works with, and this host's version.
     pub(crate) components: Digest,
 }
 
@@ -52,103 +65,139 @@ impl Owner {
 /// Why a journal cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JournalError {
-    /// `journal-foreign`, `journal-damaged`, `journal-diverged`, `journal-locked`,
+    /// `journal-foreign`, `journal-damaged`, `journal-diverged`, `journal-unanswered`,
     /// `journal-io`.
     pub(crate) code: &'static str,
     pub(crate) message: String,
 }
 
-/// An open journal. The file is locked until it is dropped.
+/// How a journal is opened.
+pub(crate) struct Opening<'a> {
+    /// Make a call again that costs and whose reply was lost.
+    pub(crate) reissue: bool,
+    /// Told who runs the same job, before waiting for its end.
+    pub(crate) waiting: &'a dyn Fn(&Holder),
+}
+
+/// An open journal; nobody else's until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
     /// Results that were recorded, the next last.
     recorded: Vec<(Digest, Vec<Val>)>,
+    /// The last record, where it is an intent.
+    unanswered: Option<Digest>,
+    reissue: bool,
+    /// The checksum that the next record goes on from.
+    chain: Digest,
     synced_folder: bool,
+    /// Something could not be written, so what comes after it cannot be either.
+    broken: bool,
+    /// Let go of last.
+    _lock: Lock,
 }
 
 impl Journal {
-    /// Opens the journal of this owner, or starts it.
-    pub(crate) fn open(folder: &Path, owner: &Owner) -> Result<Journal, JournalError> {
-        Journal::open_file(&owner.path(folder), owner)
+    /// Opens the journal of this owner, or starts it; waits while the same job runs.
+    pub(crate) fn open(folder: &Path, owner: &Owner, opening: &Opening<'_>) -> Result<Journal, JournalError> {
+        Journal::open_file(&owner.path(folder), owner, opening)
     }
 
-    fn open_file(path: &Path, owner: &Owner) -> Result<Journal, JournalError> {
-        let io = |error: std::io::Error| wrong(path, "journal-io", format!("cannot be used: {error}"));
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(io)?;
-        }
+    fn open_file(path: &Path, owner: &Owner, opening: &Opening<'_>) -> Result<Journal, JournalError> {
+        let io = |error: io::Error| wrong(path, "journal-io", format!("cannot be used: {error}"));
+        auto_files::make_folder(auto_files::folder_of(path)).map_err(io)?;
+        let lock = Lock::take(&path.with_added_extension("lock"), opening.waiting).map_err(io)?;
         let options = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = options.map_err(io)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            wrong(path, "journal-locked", "is in use: the same job is running; wait for it to end".to_owned())
-        })?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
-        let header = [MAGIC, &frame(&owner.bytes())].concat();
-        let (kept, recorded) = match bytes.strip_prefix(header.as_slice()) {
-            Some(records) => {
-                let (length, recorded) = read(path, records)?;
-                (header.len() + length, recorded)
-            }
+        let mut chain = Digest::of(MAGIC);
+        let header = [MAGIC, &frame(&mut chain, Kind::Owner, &owner.bytes())].concat();
+        let mut records = Records { chain, results: Vec::new(), unanswered: None };
+        let kept = match bytes.strip_prefix(header.as_slice()) {
+            Some(rest) => header.len() + records.read(rest).map_err(|at| damaged(path, header.len() + at))?,
             // Cut off while it was being started.
-            None if header.starts_with(&bytes) => {
+            None if written(&bytes) < header.len() && header.starts_with(&bytes[..written(&bytes)]) => {
                 file.rewind().and_then(|()| file.write_all(&header)).map_err(io)?;
-                (header.len(), Vec::new())
+                header.len()
             }
-            None => {
-                let what =
-                    "is of another driver, configuration, evidence or set of components; remove it to start over";
-                return Err(wrong(path, "journal-foreign", what.to_owned()));
-            }
+            None => return Err(not_ours(path, &bytes)),
         };
         file.set_len(kept as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
+        records.results.reverse();
         Ok(Journal {
             path: path.to_owned(),
             file,
-            recorded: recorded.into_iter().rev().collect(),
+            recorded: records.results,
+            unanswered: records.unanswered,
+            reissue: opening.reissue,
+            chain: records.chain,
             synced_folder: false,
+            broken: false,
+            _lock: lock,
         })
     }
 
-    /// The result that was recorded for the next call, or the one that `make` gives, which
-    /// is recorded first; and synced to disk first where `make` says that it could not be
-    /// had again for nothing.
-    pub(crate) fn call<E: From<JournalError>>(
-        &mut self,
-        call: Digest,
-        make: impl FnOnce() -> Result<(Vec<Val>, Durability), E>,
-    ) -> Result<Vec<Val>, E> {
-        if let Some((recorded, results)) = self.recorded.pop() {
-            if recorded == call {
-                return Ok(results);
-            }
+    /// The result that was recorded for the next call; none where it has to be made.
+    pub(crate) fn next(&mut self, call: Digest) -> Result<Option<Vec<Val>>, JournalError> {
+        let next = self.recorded.pop();
+        let expected = next.as_ref().map(|(call, _)| *call).or(self.unanswered);
+        if expected.is_some_and(|expected| expected != call) {
             let what = "tells of other calls than the driver makes now, so the driver is not deterministic; remove it to start over";
-            return Err(wrong(&self.path, "journal-diverged", what.to_owned()).into());
+            return Err(wrong(&self.path, "journal-diverged", what.to_owned()));
         }
-        let (results, durability) = make()?;
-        self.append(call, &results, durability)
-            .map_err(|error| wrong(&self.path, "journal-io", format!("cannot be written: {error}")))?;
-        Ok(results)
+        Ok(next.map(|(_, results)| results))
     }
 
-    fn append(&mut self, call: Digest, results: &[Val], durability: Durability) -> std::io::Result<()> {
+    /// Records that a call which costs is about to be made; nothing is sent before this
+    /// returns. Refuses one that was made before and whose reply was lost.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no service that costs is lent yet"))]
+    pub(crate) fn intend(&mut self, call: Digest) -> Result<(), JournalError> {
+        if self.unanswered.is_some() && !self.reissue {
+            let what = "tells of a call that costs and was made, but whose reply was lost; to make it again, and pay again, give --reissue";
+            return Err(wrong(&self.path, "journal-unanswered", what.to_owned()));
+        }
+        self.append(Kind::Intent, call.as_bytes(), Durability::Made)?;
+        self.unanswered = Some(call);
+        Ok(())
+    }
+
+    /// Records the result of a call that was made; synced to disk where it could not be had
+    /// again for nothing.
+    pub(crate) fn record(&mut self, call: Digest, results: &[Val], durability: Durability) -> Result<(), JournalError> {
         let mut record = call.as_bytes().to_vec();
         value::encode(results, &mut record);
-        self.file.write_all(&frame(&record))?;
+        let durability = if self.unanswered.is_some() { Durability::Made } else { durability };
+        self.append(Kind::Result, &record, durability)?;
+        self.unanswered = None;
+        Ok(())
+    }
+
+    fn append(&mut self, kind: Kind, record: &[u8], durability: Durability) -> Result<(), JournalError> {
+        let written = if self.broken { Err(io::ErrorKind::Other.into()) } else { self.write(kind, record, durability) };
+        // After a failed sync nobody knows what is on disk; trying again would not tell.
+        self.broken = written.is_err();
+        written.map_err(|error| {
+            let what = format!("cannot be written: {error}; mend that, and run the same again to go on from here");
+            wrong(&self.path, "journal-io", what)
+        })
+    }
+
+    fn write(&mut self, kind: Kind, record: &[u8], durability: Durability) -> io::Result<()> {
+        self.file.write_all(&frame(&mut self.chain, kind, record))?;
         if durability == Durability::Cached {
             return Ok(());
         }
         self.file.sync_data()?;
         if !self.synced_folder {
-            self.path.parent().map(File::open).transpose()?.map(|folder| folder.sync_all()).transpose()?;
+            auto_files::sync_folder(auto_files::folder_of(&self.path))?;
             self.synced_folder = true;
         }
         Ok(())
     }
 
-    /// The job is done: the journal is of no further use.
+    /// What the job made is in its place: the journal is of no further use.
     pub(crate) fn finish(self) {
         // One that stays behind only tells a rerun what it would have found out again.
         let _ = fs::remove_file(&self.path);
@@ -168,55 +217,141 @@ fn wrong(path: &Path, code: &'static str, what: String) -> JournalError {
     JournalError { code, message: format!("the journal {} {what}", path.display()) }
 }
 
-fn frame(record: &[u8]) -> Vec<u8> {
-    let length = (record.len() as u64).to_le_bytes();
-    [&length, &checksum(record)[..], record].concat()
+fn damaged(path: &Path, at: usize) -> JournalError {
+    let what = format!(
+        "is damaged at byte {at}, so which calls were made is not known; remove it to start over, which makes them all again"
+    );
+    wrong(path, "journal-damaged", what)
 }
 
-fn checksum(record: &[u8]) -> [u8; 8] {
+/// Why a file that does not start as ours should cannot be used.
+fn not_ours(path: &Path, bytes: &[u8]) -> JournalError {
+    let foreign = |what: &str| wrong(path, "journal-foreign", format!("{what}; remove it to start over"));
+    match bytes.strip_prefix(MAGIC) {
+        Some(rest) => match next(&mut Digest::of(MAGIC), rest) {
+            Next::Record(Kind::Owner, ..) => {
+                foreign("is of another driver, configuration, evidence or set of components")
+            }
+            _ => damaged(path, 0),
+        },
+        None if bytes.starts_with(ANY_VERSION) => foreign("was written by another version of this program"),
+        None => foreign("is no journal"),
+    }
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The header: whose journal it is.
+    Owner = b'o' as isize,
+    /// A call that costs is about to be made.
+    Intent = b'i' as isize,
+    /// What a call returned.
+    Result = b'r' as isize,
+}
+
+/// A record as bytes; the next one goes on from its checksum.
+fn frame(chain: &mut Digest, kind: Kind, record: &[u8]) -> Vec<u8> {
+    let mut head = vec![kind as u8];
+    head.extend((record.len() as u64).to_le_bytes());
+    let sum = checksum(*chain, &head, None);
+    let all = checksum(*chain, &head, Some(record));
+    *chain = all;
+    [&head[..], &sum.as_bytes()[..8], record, &all.as_bytes()[..8], &[END]].concat()
+}
+
+/// Of the head alone, or of the whole record.
+fn checksum(chain: Digest, head: &[u8], record: Option<&[u8]>) -> Digest {
     let mut hasher = Hasher::new();
-    hasher.update("auto-journal-record\n");
-    hasher.update(record);
-    let mut checksum = [0; 8];
-    checksum.copy_from_slice(&hasher.finish().as_bytes()[..8]);
-    checksum
+    hasher.update(if record.is_some() { "auto-journal-record\n" } else { "auto-journal-head\n" });
+    hasher.update(chain.as_bytes());
+    hasher.update(head);
+    hasher.update(record.unwrap_or_default());
+    hasher.finish()
 }
 
-/// The calls with their results, in order.
-type Records = Vec<(Digest, Vec<Val>)>;
+/// What the records after the header say.
+struct Records {
+    chain: Digest,
+    /// The calls with their results, in order.
+    results: Vec<(Digest, Vec<Val>)>,
+    unanswered: Option<Digest>,
+}
 
-/// The whole records, and the bytes they take.
-fn read(path: &Path, bytes: &[u8]) -> Result<(usize, Records), JournalError> {
-    let mut records = Vec::new();
-    let mut rest = bytes;
-    while let Some((record, after)) = next(rest) {
-        match record {
-            Some(record) => records.push(record),
-            // Written last, and not to its end.
-            None if after.is_empty() => break,
-            None => {
-                let what = format!("is damaged at byte {}; remove it to start over", bytes.len() - rest.len());
-                return Err(wrong(path, "journal-damaged", what));
+impl Records {
+    /// Reads to the end or the tear; gives the bytes of whole records, or the place of the
+    /// damage.
+    fn read(&mut self, bytes: &[u8]) -> Result<usize, usize> {
+        let mut rest = bytes;
+        loop {
+            let at = bytes.len() - rest.len();
+            match next(&mut self.chain, rest) {
+                Next::Record(kind, record, after) => {
+                    self.take(kind, record).ok_or(at)?;
+                    rest = after;
+                }
+                Next::Torn => return Ok(at),
+                Next::Damaged => return Err(at),
             }
         }
-        rest = after;
     }
-    Ok((bytes.len() - rest.len(), records))
+
+    /// None where it makes no sense after those before.
+    fn take(&mut self, kind: Kind, record: &[u8]) -> Option<()> {
+        let (call, results) = record.split_first_chunk::<32>()?;
+        let call = Digest(*call);
+        let fits = self.unanswered.is_none_or(|unanswered| unanswered == call);
+        match kind {
+            Kind::Intent if fits && results.is_empty() => self.unanswered = Some(call),
+            Kind::Result if fits => {
+                self.results.push((call, value::decode(results)?));
+                self.unanswered = None;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
 }
 
-/// The next record, or none where it is wrong, and what comes after it; nothing where
-/// what is left is not a whole record.
-#[allow(clippy::type_complexity, reason = "a record, whether it is right, and the rest")]
-fn next(bytes: &[u8]) -> Option<(Option<(Digest, Vec<Val>)>, &[u8])> {
-    let (head, rest) = bytes.split_at_checked(FRAME)?;
-    let (length, sum) = head.split_first_chunk::<8>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let (record, rest) = rest.split_at_checked(length)?;
-    let parse = || {
-        let (call, results) = record.split_first_chunk::<32>()?;
-        Some((Digest(*call), value::decode(results)?))
-    };
-    Some(((checksum(record) == sum).then(parse).flatten(), rest))
+/// What stands next in a journal.
+enum Next<'a> {
+    /// A record, and what comes after it.
+    Record(Kind, &'a [u8], &'a [u8]),
+    /// Nothing, or what a crash left of a record.
+    Torn,
+    Damaged,
+}
+
+fn next<'a>(chain: &mut Digest, bytes: &'a [u8]) -> Next<'a> {
+    let Some((head, rest)) = bytes.split_at_checked(HEAD) else { return Next::Torn };
+    let torn_before = |end: usize| if written(bytes) < end { Next::Torn } else { Next::Damaged };
+    let (head, sum) = head.split_at(1 + 8);
+    if checksum(*chain, head, None).as_bytes()[..8] != *sum {
+        return torn_before(HEAD);
+    }
+    // The length is what was written, since the head is whole.
+    let (Some(kind), Some(length)) = (kind(head[0]), length(&head[1..])) else { return Next::Damaged };
+    let Some((record, rest)) = rest.split_at_checked(length) else { return Next::Torn };
+    let Some((tail, rest)) = rest.split_at_checked(TAIL) else { return Next::Torn };
+    let all = checksum(*chain, head, Some(record));
+    if tail != [&all.as_bytes()[..8], &[END]].concat() {
+        return torn_before(HEAD + length + TAIL);
+    }
+    *chain = all;
+    Next::Record(kind, record, rest)
+}
+
+fn kind(byte: u8) -> Option<Kind> {
+    [Kind::Owner, Kind::Intent, Kind::Result].into_iter().find(|kind| *kind as u8 == byte)
+}
+
+fn length(bytes: &[u8]) -> Option<usize> {
+    usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
+}
+
+/// The bytes before the zeros at the end.
+fn written(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]
@@ -228,87 +363,167 @@ mod tests {
         Owner { driver: digest(driver), config: digest("c"), evidence: digest("e"), components: digest("p") }
     }
 
-    /// Makes calls 0..count; gives the results and how many had to be made.
-    fn run(journal: &mut Journal, count: u32) -> Result<(Vec<Vec<Val>>, u32), JournalError> {
+    /// In memory where that can be: thousands of syncs to a disk take minutes.
+    fn scratch() -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    }
+
+    fn open(folder: &Path, reissue: bool) -> Result<Journal, JournalError> {
+        Journal::open(folder, &owner("d"), &Opening { reissue, waiting: &|_| panic!("nobody is waited for") })
+    }
+
+    fn id(call: u32) -> Digest {
+        Digest::of(&call.to_le_bytes())
+    }
+
+    /// The result of a call: some end in zeros, as a torn record may.
+    fn result(call: u32) -> Vec<Val> {
+        vec![Val::U32(call), Val::String("x".repeat(call as usize)), Val::U64(0)]
+    }
+
+    /// Makes calls 0..count, the odd ones costing; gives how many had to be made.
+    fn run(journal: &mut Journal, count: u32) -> Result<u32, JournalError> {
         let mut made = 0;
-        let results = (0..count).map(|call| {
-            journal.call(Digest::of(&call.to_le_bytes()), || {
-                made += 1;
-                Ok((vec![Val::U32(call), Val::String("x".repeat(call as usize))], Durability::Made))
-            })
-        });
-        let results = results.collect::<Result<Vec<_>, JournalError>>()?;
-        Ok((results, made))
-    }
-
-    #[test]
-    fn wherever_it_is_cut_the_results_are_the_same() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = owner("d").path(folder.path());
-        let mut journal = Journal::open(folder.path(), &owner("d")).unwrap();
-        let (whole, made) = run(&mut journal, 4).unwrap();
-        assert_eq!(made, 4);
-        drop(journal);
-        let bytes = fs::read(&path).unwrap();
-        let mut last = 4;
-        for length in (0..=bytes.len()).rev() {
-            fs::write(&path, &bytes[..length]).unwrap();
-            let mut journal = Journal::open(folder.path(), &owner("d")).unwrap();
-            let recorded = journal.recorded.len() as u32;
-            assert!(recorded <= last, "a shorter file cannot tell more");
-            last = recorded;
-            let (results, made) = run(&mut journal, 4).unwrap();
-            assert_eq!((results, made), (whole.clone(), 4 - recorded));
-            drop(journal);
-            assert_eq!(fs::read(&path).unwrap(), bytes);
-        }
-        assert_eq!(last, 0);
-    }
-
-    #[test]
-    fn damage_before_the_end_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = owner("d").path(folder.path());
-        let mut journal = Journal::open(folder.path(), &owner("d")).unwrap();
-        run(&mut journal, 1).unwrap();
-        let first = fs::read(&path).unwrap().len();
-        let mut dropped = 0;
-        drop(journal);
-        run(&mut Journal::open(folder.path(), &owner("d")).unwrap(), 2).unwrap();
-        let bytes = fs::read(&path).unwrap();
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            fs::write(&path, damaged).unwrap();
-            match Journal::open(folder.path(), &owner("d")) {
-                Err(error) => assert!(["journal-foreign", "journal-damaged"].contains(&error.code), "{at} {error:?}"),
-                // The last record, or a length that points past the end, looks like a tear.
-                Ok(journal) => {
-                    assert!(journal.recorded.len() < 2, "{at}");
-                    dropped += 1;
-                }
+        for call in 0..count {
+            if let Some(results) = journal.next(id(call))? {
+                assert_eq!(results, result(call));
+                continue;
             }
+            if call % 2 == 1 {
+                journal.intend(id(call))?;
+            }
+            made += 1;
+            journal.record(id(call), &result(call), Durability::Made)?;
         }
-        // All of the last record, bar the byte that makes it look shorter than it is.
-        assert!(dropped >= bytes.len() - first - 8, "{dropped}");
+        Ok(made)
+    }
+
+    /// A journal of `count` calls: its bytes, and where each record ends.
+    fn written_journal(folder: &Path, count: u32) -> (Vec<u8>, Vec<usize>) {
+        let path = owner("d").path(folder);
+        let mut ends = Vec::new();
+        for calls in 0..=count {
+            run(&mut open(folder, false).unwrap(), calls).unwrap();
+            ends.push(fs::read(&path).unwrap().len());
+        }
+        (fs::read(path).unwrap(), ends)
     }
 
     #[test]
-    fn another_owner_and_another_order_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
+    fn wherever_it_is_cut_no_call_that_costs_is_made_twice_unasked() {
+        let folder = scratch();
         let path = owner("d").path(folder.path());
-        let mut journal = Journal::open(folder.path(), &owner("d")).unwrap();
-        run(&mut journal, 2).unwrap();
-        assert_eq!(Journal::open(folder.path(), &owner("d")).unwrap_err().code, "journal-locked");
-        drop(journal);
-        assert_eq!(Journal::open_file(&path, &owner("other")).unwrap_err().code, "journal-foreign");
+        let (bytes, ends) = written_journal(folder.path(), 4);
+        for zeros in [0, 1, 40] {
+            let mut spent = 0;
+            for length in 0..=bytes.len() {
+                fs::write(&path, [&bytes[..length], &vec![0; zeros]].concat()).unwrap();
+                let answered = ends.iter().filter(|end| **end <= length).count().saturating_sub(1) as u32;
+                let mut journal = open(folder.path(), false).unwrap();
+                assert_eq!(journal.recorded.len() as u32, answered, "{length} {zeros}");
+                if journal.unanswered.is_some() {
+                    spent += 1;
+                    assert_eq!(run(&mut journal, 4).unwrap_err().code, "journal-unanswered", "{length}");
+                    drop(journal);
+                    journal = open(folder.path(), true).unwrap();
+                    assert_eq!(run(&mut journal, 4), Ok(4 - answered), "{length}");
+                } else {
+                    assert_eq!(run(&mut journal, 4), Ok(4 - answered), "{length}");
+                    drop(journal);
+                    assert_eq!(fs::read(&path).unwrap(), bytes);
+                    continue;
+                }
+                drop(journal);
+                // Both intents stay on record.
+                assert!(fs::read(&path).unwrap().len() > bytes.len());
+                assert_eq!(run(&mut open(folder.path(), false).unwrap(), 4), Ok(0));
+            }
+            // From the end of each of the two intents to the end of its result.
+            assert!(spent > 2 * (HEAD + TAIL + 32), "{spent}");
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_anywhere_is_refused() {
+        let folder = scratch();
+        let path = owner("d").path(folder.path());
+        let (bytes, _) = written_journal(folder.path(), 3);
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, flipped).unwrap();
+            let error = open(folder.path(), true).unwrap_err();
+            assert!(["journal-foreign", "journal-damaged"].contains(&error.code), "{bit} {error:?}");
+            assert!(error.message.contains("remove it"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_missing_moved_or_another_journals_is_refused() {
+        let folder = scratch();
+        let path = owner("d").path(folder.path());
+        let (bytes, ends) = written_journal(folder.path(), 4);
+        let record = |n: usize| &bytes[ends[n - 1]..ends[n]];
+        let header = &bytes[..ends[0]];
+        let other = scratch();
+        let theirs = Opening { reissue: false, waiting: &|_| {} };
+        run(&mut Journal::open(other.path(), &owner("other"), &theirs).unwrap(), 1).unwrap();
+        let foreign = fs::read(owner("other").path(other.path())).unwrap().split_off(ends[0]);
+        for records in [[record(2), record(3)], [record(1), record(3)], [record(1), record(1)], [&foreign, record(2)]] {
+            fs::write(&path, [header, &records.concat()].concat()).unwrap();
+            assert_eq!(open(folder.path(), false).unwrap_err().code, "journal-damaged");
+        }
+    }
+
+    #[test]
+    fn another_owner_version_or_order_is_refused() {
+        let folder = scratch();
+        let path = owner("d").path(folder.path());
+        let (bytes, _) = written_journal(folder.path(), 2);
+        let opening = Opening { reissue: false, waiting: &|_| {} };
+        let foreign = Journal::open_file(&path, &owner("other"), &opening).unwrap_err();
+        assert!(foreign.code == "journal-foreign" && foreign.message.contains("another driver"), "{foreign:?}");
         assert_ne!(owner("other").path(folder.path()), path);
 
-        let mut journal = Journal::open(folder.path(), &owner("d")).unwrap();
-        let made: Result<_, JournalError> = journal.call(Digest::of(b"other"), || panic!("it is not made"));
-        assert_eq!(made.unwrap_err().code, "journal-diverged");
+        let mut journal = open(folder.path(), false).unwrap();
+        assert_eq!(journal.next(id(7)).unwrap_err().code, "journal-diverged");
         drop(journal);
-        Journal::open(folder.path(), &owner("d")).unwrap().finish();
-        assert!(!path.exists());
+        fs::write(&path, [b"auto-journal-1\n", &bytes[MAGIC.len()..]].concat()).unwrap();
+        let foreign = open(folder.path(), false).unwrap_err();
+        assert!(foreign.code == "journal-foreign" && foreign.message.contains("another version"), "{foreign:?}");
+        fs::write(&path, "a file of somebody's own").unwrap();
+        assert_eq!(open(folder.path(), false).unwrap_err().code, "journal-foreign");
+        assert_eq!(fs::read(&path).unwrap(), b"a file of somebody's own");
+    }
+
+    #[test]
+    fn another_call_than_the_one_that_was_spent_is_refused() {
+        let folder = scratch();
+        let mut journal = open(folder.path(), false).unwrap();
+        journal.intend(id(1)).unwrap();
+        drop(journal);
+        assert_eq!(open(folder.path(), true).unwrap().next(id(2)).unwrap_err().code, "journal-diverged");
+        assert_eq!(open(folder.path(), true).unwrap().next(id(1)), Ok(None));
+    }
+
+    #[test]
+    fn the_same_job_waits_for_the_one_that_runs_and_starts_anew() {
+        let folder = scratch();
+        let mut journal = open(folder.path(), false).unwrap();
+        run(&mut journal, 2).unwrap();
+        let (sender, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let waiting = |holder: &Holder| sender.send(holder.who.clone()).unwrap();
+                let opening = Opening { reissue: false, waiting: &waiting };
+                run(&mut Journal::open(folder.path(), &owner("d"), &opening).unwrap(), 2)
+            });
+            let who = told.recv().unwrap();
+            assert!(who.starts_with(&format!("process {} on ", std::process::id())), "{who}");
+            journal.finish();
+            assert_eq!(second.join().unwrap(), Ok(2), "what was finished is of no use to the next");
+        });
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, [owner("d").path(folder.path())]);
     }
 }

@@ -43,9 +43,10 @@ mod wasi;
 mod wasi;
 mod wire;
 
+pub use auto_files::Holder;
 pub use auto_schema::evidence::{Observation, Reference};
-pub use driver::{Job, JobReport, Progress};
-pub use engine::{Engine, Options};
+pub use driver::{Ended, Job, JobReport, Progress, Waiting};
+pub use engine::{ARTIFACTS, Engine, Options};
 pub use fault::{Error, Fault, FaultClass};
 pub use limits::{Budget, Limits};
 pub use name::InterfaceName;

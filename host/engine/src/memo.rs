@@ -39,3 +39,13 @@ pub(crate) fn write(cache: &Cache, key: Digest, results: &[Val], fuel: u64) {
     value::encode(results, &mut bytes);
     cache.write(&key.to_string(), &bytes);
 }
+
+/// Whether two calls gave the same, to the byte.
+pub(crate) fn same(one: &[Val], other: &[Val]) -> bool {
+    let bytes = |values: &[Val]| {
+        let mut bytes = Vec::new();
+        value::encode(values, &mut bytes);
+        bytes
+    };
+    bytes(one) == bytes(other)
+}

@@ -152,6 +152,12 @@ impl Refusal<'_> {
         const COMPONENT: &[u8] = &[13, 0, 1, 0];
         let refuse = |code, message: &str| Err(self.error(code, None, message));
         let Some((magic, rest)) = wasm.split_at_checked(4).filter(|(magic, _)| *magic == MAGIC) else {
+            if auto_runtime::is_precompiled(wasm) {
+                return refuse(
+                    "precompiled-code",
+                    "is precompiled code, which would be executed unchecked; give the component it was compiled from",
+                );
+            }
             return refuse("not-wasm", "is not WebAssembly: it does not start with \\0asm; give a component");
         };
         debug_assert_eq!(magic, MAGIC);

@@ -35,19 +35,33 @@ impl Inner {
         let kept = self.cache.as_ref().and_then(|cache| memo::read(&cache.memo, key));
         let kept = kept.and_then(|(values, _)| values.iter().map(Replay::from_val).collect::<Option<Vec<_>>>());
         if let Some(replays) = kept.filter(|replays| replays.len() == inputs.len()) {
-            if self.options.audit && self.run_all(module, inputs, &limits)?.0 != replays {
-                let why = "the module gave other outcomes than before for the same inputs; the memo cannot be trusted";
-                return Err(NotABehavior(why.to_owned()));
-            }
+            self.audit_module(module, inputs, &limits, &replays)?;
             self.record_sandbox(digest, &replays, started, true);
             return Ok(Ran { replays, memo_hit: true });
         }
         let (replays, keep) = self.run_all(module, inputs, &limits)?;
+        if keep {
+            self.audit_module(module, inputs, &limits, &replays)?;
+        }
         if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
             memo::write(&cache.memo, key, &replays.iter().map(Replay::to_val).collect::<Vec<Val>>(), 0);
         }
         self.record_sandbox(digest, &replays, started, false);
         Ok(Ran { replays, memo_hit: false })
+    }
+
+    /// Runs it again, with `--audit`: the outcomes must be those that are known.
+    fn audit_module(
+        &self,
+        module: &[u8],
+        inputs: &[String],
+        limits: &auto_runtime::Limits,
+        known: &[Replay],
+    ) -> Result<(), NotABehavior> {
+        if !self.options.audit || self.run_all(module, inputs, limits)?.0 == known {
+            return Ok(());
+        }
+        Err(NotABehavior("the module gave other outcomes than before for the same inputs".to_owned()))
     }
 
     /// Runs it, and says whether the outcomes are the module's own doing.
@@ -86,8 +100,8 @@ impl Inner {
 
     fn sandbox(&self, limits: &auto_runtime::Limits) -> Result<&Sandbox, String> {
         let made = self.sandbox.get_or_init(|| {
-            let folder = self.cache.as_ref().map(|cache| cache.artifacts.clone());
-            Sandbox::with_cache(limits.clone(), folder).map_err(|error| error.to_string())
+            let cache = self.cache.as_ref().map(|cache| cache.artifacts.clone());
+            Sandbox::with_cache(limits.clone(), cache).map_err(|error| error.to_string())
         });
         made.as_ref().map_err(Clone::clone)
     }

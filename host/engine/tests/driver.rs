@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use auto_engine::{Engine, Fault, FaultClass, Job, JobReport, Limits, Observation, Pass, Progress, Providers};
+use auto_engine::{Ended, Engine, Fault, FaultClass, Job, JobReport, Limits, Observation, Pass, Progress, Providers};
 use auto_json::{Canonical, Value};
 use auto_schema::cbin::Cbin;
 use auto_schema::contract::Contract;
@@ -58,8 +58,10 @@ impl Setup {
             trusted_gate: self.trusted,
             builtin: self.builtin.clone(),
             progress,
+            waiting: Box::new(|_| {}),
+            reissue: false,
         };
-        self.engine.run_driver(&driver, &self.providers, job)
+        self.engine.run_driver(&driver, &self.providers, job).map(Ended::close)
     }
 
     fn quietly(&self, driver: &[u8]) -> Result<JobReport, Fault> {

@@ -6,6 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use auto_engine::{Engine, FaultClass, Limits, Options, Providers};
+use auto_schema::digest::Digest;
 use support::{ENDLESS, SUM, adder, adder_over, cached, load, stack};
 use wasmtime::component::Val;
 
@@ -55,7 +56,8 @@ fn what_a_result_depends_on_is_in_the_key() {
     assert_eq!(add(&engine, &under_sum, 5), (6, true));
 
     let limits = Limits { fuel: Some(1_000_000), ..Limits::default() };
-    let other = Engine::new(Options { cache: Some(folder.path().join("cache")), limits, audit: false }).unwrap();
+    let other =
+        Engine::new(Options { cache: Some(folder.path().join("cache")), limits, ..Options::default() }).unwrap();
     assert_eq!(add(&other, &under_sum, 5), (6, false));
 }
 
@@ -98,7 +100,8 @@ fn damaged_compiled_code_is_compiled_again() {
 fn a_fault_by_a_limit_is_never_kept() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { fuel: Some(10_000), ..Limits::default() };
-    let engine = Engine::new(Options { cache: Some(folder.path().join("cache")), limits, audit: false }).unwrap();
+    let engine =
+        Engine::new(Options { cache: Some(folder.path().join("cache")), limits, ..Options::default() }).unwrap();
     let providers = stack(&engine, &[("endless", adder("1.0.0", ENDLESS))]);
     for _ in 0..2 {
         let fault = engine.call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(1)]).unwrap_err();
@@ -107,25 +110,65 @@ fn a_fault_by_a_limit_is_never_kept() {
     assert!(files(folder.path(), "memo").is_empty());
 }
 
+fn audited(folder: &Path) -> Engine {
+    Engine::new(Options { cache: Some(folder.join("cache")), audit: true, ..Options::default() }).unwrap()
+}
+
 #[test]
-fn an_audit_makes_the_call_again() {
+fn an_entry_under_another_name_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
-    let audited = || {
-        Engine::new(Options { cache: Some(folder.path().join("cache")), limits: Limits::default(), audit: true })
-            .unwrap()
-    };
-    let engine = audited();
+    let engine = cached(folder.path());
     let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
-    assert_eq!(add(&engine, &providers, 1), (2, false));
-    assert_eq!(add(&engine, &providers, 1), (2, true));
-    // Put another call's (intact) entry in its place: only an audit can tell.
+    add(&engine, &providers, 1);
     let first = files(folder.path(), "memo").remove(0);
     add(&engine, &providers, 7);
     let other = files(folder.path(), "memo").into_iter().find(|file| *file != first).unwrap();
     std::fs::copy(other, first).unwrap();
-    let fault = audited().call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(1)]).unwrap_err();
-    assert_eq!(fault.class, FaultClass::BadOutput);
-    assert!(fault.message.contains("not a pure function"), "{fault}");
+    assert_eq!(add(&engine, &providers, 1), (2, false));
+    assert_eq!(add(&engine, &providers, 1), (2, true));
+}
+
+/// Changes what an entry says and makes it look intact.
+fn forge(entry: &Path, change: impl Fn(&mut [u8])) {
+    let mut bytes = std::fs::read(entry).unwrap();
+    let name = entry.file_name().unwrap().as_encoded_bytes();
+    let start = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let (digest, contents) = bytes[start..].split_at_mut(32);
+    change(contents);
+    let named = [&(name.len() as u64).to_le_bytes()[..], name, contents].concat();
+    digest.copy_from_slice(Digest::of(&named).as_bytes());
+    std::fs::write(entry, bytes).unwrap();
+}
+
+#[test]
+fn an_audit_finds_a_result_that_the_component_does_not_give() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = audited(folder.path());
+    let providers = stack(&engine, &[("sum", adder("1.0.0", SUM)), ("over", adder_over(OVER))]);
+    assert_eq!(add(&engine, &providers, 1), (2, false));
+    assert_eq!(add(&engine, &providers, 1), (2, true));
+    for entry in files(folder.path(), "memo") {
+        forge(&entry, |contents| *contents.iter_mut().rfind(|byte| **byte == 2).unwrap() = 3);
+    }
+    assert_eq!(add(&cached(folder.path()), &providers, 1), (3, true), "only an audit can tell");
+    let fault = audited(folder.path()).call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(1)]).unwrap_err();
+    assert_eq!((fault.class, fault.pass.as_str()), (FaultClass::BadOutput, "sum"), "who lied is named");
+    assert!(fault.message.contains("not a pure function"), "{}", fault.message);
+}
+
+const OVER: &str = "(call $under (local.get $a) (local.get $b))";
+
+#[test]
+fn an_audit_makes_a_call_that_nobody_knows_twice() {
+    for (folder, audit, calls) in [(None, false, 2), (None, true, 3), (Some(()), true, 3)] {
+        let cache = folder.map(|()| tempfile::tempdir().unwrap());
+        let cache = cache.as_ref().map(|folder| folder.path().join("cache"));
+        let engine = Engine::new(Options { cache, audit, ..Options::default() }).unwrap();
+        let providers = stack(&engine, &[("sum", adder("1.0.0", SUM)), ("over", adder_over(OVER))]);
+        engine.call(&providers, SUMS, "add", &[Val::U32(1), Val::U32(1)]).unwrap();
+        // What is called underneath is seen each time; the second look itself is not a call.
+        assert_eq!(engine.take_trace().len(), calls, "{folder:?} {audit}");
+    }
 }
 
 #[test]
@@ -138,6 +181,40 @@ fn a_folder_open_to_others_is_refused() {
     let error = Engine::new(Options { cache: Some(cache), ..Options::default() }).unwrap_err();
     assert_eq!(error.code, "cache");
     assert!(error.message.contains("chmod 700"), "{error}");
+}
+
+#[test]
+fn precompiled_code_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = cached(folder.path());
+    let sum = load(&engine, "sum", &adder("1.0.0", SUM));
+    let beside = engine.precompile(&sum, None).unwrap();
+    let providers = stack(&engine, &[("sum", adder("1.0.0", SUM))]);
+    add(&engine, &providers, 1);
+    let kept = std::fs::read(files(folder.path(), "components").remove(0)).unwrap();
+    for code in [beside[32..].to_vec(), beside, kept] {
+        let error = engine.load("code", code).unwrap_err();
+        assert_eq!(error.code, "precompiled-code");
+        assert!(error.message.contains("give the component it was compiled from"), "{error}");
+    }
+}
+
+#[test]
+fn the_folder_is_kept_below_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let bound = 300_000;
+    let cache = Some(folder.path().join("cache"));
+    let open =
+        || Engine::new(Options { cache: cache.clone(), cache_bytes: Some(bound), ..Options::default() }).unwrap();
+    let providers = stack(&open(), &[("sum", adder("1.0.0", SUM))]);
+    for a in 0..100 {
+        assert_eq!(add(&open(), &providers, a), (a + 1, false));
+        let kept = [files(folder.path(), "memo"), files(folder.path(), "components")].concat();
+        let bytes = kept.iter().map(|file| std::fs::metadata(file).unwrap().len().next_multiple_of(4096));
+        assert!(bytes.sum::<u64>() <= bound, "{a}");
+    }
+    assert_eq!(add(&open(), &providers, 99), (100, true), "the newest stay");
+    assert_eq!(add(&open(), &providers, 0), (1, false));
 }
 
 #[test]

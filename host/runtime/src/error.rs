@@ -21,6 +21,9 @@ pub enum LoadError {
         /// The byte where it was noticed.
         offset: Option<usize>,
     },
+    /// The file is compiled code, which is executed unchecked, and comes from outside the
+    /// cache folder.
+    Precompiled,
     /// The module imports something; artifacts import nothing.
     Imports(Vec<String>),
     /// The module lacks an export that every behaviour has.
@@ -66,6 +69,7 @@ impl LoadError {
     pub fn code(&self) -> &'static str {
         match self {
             LoadError::Damaged { code, .. } => code,
+            LoadError::Precompiled => "precompiled-code",
             LoadError::Imports(_) => "imports",
             LoadError::MissingExport { .. } => "missing-export",
             LoadError::WrongExport { .. } => "wrong-export",
@@ -83,6 +87,9 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Damaged { message, offset: Some(offset), .. } => write!(f, "{message} (at byte {offset})"),
             LoadError::Damaged { message, offset: None, .. } => f.write_str(message),
+            LoadError::Precompiled => f.write_str(
+                "this is precompiled code, which would be executed unchecked; only what this host compiled and kept in its own cache folder is",
+            ),
             LoadError::Imports(names) => {
                 write!(f, "the module imports {}, but an artifact imports nothing: ", names.join(", "))?;
                 f.write_str("build it without imports and ask for effects by returning a request")

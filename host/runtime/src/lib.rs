@@ -42,7 +42,7 @@ mod sandbox;
 mod seals;
 mod ticker;
 
-pub use cache::{Cache, code_name};
+pub use cache::{CACHE_BYTES, Cache, code_name, is_precompiled};
 pub use cost::check_cost;
 pub use effects::{Effect, EffectError, EffectRecord, RunLimits, Tools};
 pub use error::{CallError, Class, LoadError};

@@ -8,6 +8,7 @@ use wasmtime::{ExternType, InstancePre, Linker, ModuleExport, Mutability, ValTyp
 
 use auto_schema::cbin;
 
+use crate::cache::is_precompiled;
 use crate::cost::check_cost;
 use crate::error::{CallError, LoadError};
 use crate::live::{Live, check_input};
@@ -97,7 +98,7 @@ const MEMORY_EXPECTED: &str = "a 32-bit memory";
 impl Module {
     /// See [`Sandbox::load`].
     pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8], lane: Lane) -> Result<Module, LoadError> {
-        let imports = cbin::import_names(bytes)?;
+        let imports = cbin::import_names(bytes).map_err(|damage| unreadable(damage, bytes))?;
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));
         }
@@ -132,6 +133,11 @@ impl Module {
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
+}
+
+/// Why bytes are no module.
+pub(crate) fn unreadable(damage: cbin::Damage, bytes: &[u8]) -> LoadError {
+    if is_precompiled(bytes) { LoadError::Precompiled } else { damage.into() }
 }
 
 impl Indices {

@@ -10,7 +10,7 @@ use auto_schema::manifest::Manifest;
 use crate::abi::bad;
 use crate::error::{CallError, Class, LoadError};
 use crate::live::{Live, check_input};
-use crate::module::{Module, Novelty, Outcome};
+use crate::module::{Module, Novelty, Outcome, unreadable};
 use crate::sandbox::{Lane, Sandbox};
 
 /// An intact, compiled artifact. Cheap to clone.
@@ -40,7 +40,7 @@ struct Sealed {
 impl Program {
     /// Reads a `.cbin`, checks its digest, manifest and imports, and compiles it.
     pub fn load(sandbox: &Sandbox, file: &[u8]) -> Result<Program, LoadError> {
-        let Cbin { id, manifest, graph, .. } = Cbin::read(file)?;
+        let Cbin { id, manifest, graph, .. } = Cbin::read(file).map_err(|damage| unreadable(damage, file))?;
         let swift = manifest.reusable && sandbox.has_swift_lane();
         let code = Code {
             file: file.to_vec(),

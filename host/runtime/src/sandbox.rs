@@ -1,6 +1,5 @@
 //! The engine that programs run in: what WebAssembly they may use, and their limits.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -59,10 +58,8 @@ impl Sandbox {
         Sandbox::with_cache(limits, None)
     }
 
-    /// A sandbox that keeps compiled code in a folder of its own (made if it is not there,
-    /// refused unless private to this user).
-    pub fn with_cache(limits: Limits, folder: Option<PathBuf>) -> Result<Sandbox, LoadError> {
-        let cache = folder.map(Cache::open).transpose()?;
+    /// A sandbox that keeps compiled code in a private folder.
+    pub fn with_cache(limits: Limits, cache: Option<Cache>) -> Result<Sandbox, LoadError> {
         let metered = Clocked::new(&limits, Lane::Metered)?;
         Ok(Sandbox { inner: Arc::new(Inner { limits, cache, metered, swift: OnceLock::new() }) })
     }

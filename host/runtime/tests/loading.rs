@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use auto_runtime::{Cache, Limits, LoadError, Outcome, Program, Sandbox};
+use auto_runtime::{CACHE_BYTES, Cache, Limits, LoadError, Outcome, Program, Sandbox};
 use fixtures::*;
 
 fn refusal(text: &str) -> LoadError {
@@ -125,9 +125,13 @@ fn a_component_is_told_from_a_module() {
 fn compiled_code_is_kept_and_a_damaged_copy_is_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("code");
-    let open = || Sandbox::with_cache(Limits::default(), Some(path.clone())).unwrap();
+    let open =
+        || Sandbox::with_cache(Limits::default(), Some(Cache::open(path.clone(), CACHE_BYTES).unwrap())).unwrap();
     let entries = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-    let files = || entries(&path).iter().flat_map(|folder| entries(folder)).collect::<Vec<_>>();
+    let files = || {
+        let folders = entries(&path).into_iter().filter(|folder| folder.is_dir());
+        folders.flat_map(|folder| entries(&folder)).collect::<Vec<_>>()
+    };
     let run = || open().load(&module(ECHO)).unwrap().run_fresh("1").unwrap().0;
 
     assert_eq!(run(), Outcome::Answer("1".into()));
@@ -156,15 +160,15 @@ fn a_cache_that_others_can_enter_is_refused() {
     let path = folder.path().join("code");
     fs::create_dir(&path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let error = Cache::open(path.clone()).unwrap_err();
+    let error = Cache::open(path.clone(), CACHE_BYTES).unwrap_err();
     assert_eq!(error.code(), "cache");
     assert!(error.to_string().contains("chmod 700"), "{error}");
 
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    assert!(Cache::open(link).is_err(), "a link may point anywhere tomorrow");
+    assert!(Cache::open(link, CACHE_BYTES).is_err(), "a link may point anywhere tomorrow");
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(Cache::open(file).is_err());
+    assert!(Cache::open(file, CACHE_BYTES).is_err());
 }

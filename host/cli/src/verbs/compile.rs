@@ -56,7 +56,7 @@ pub struct Opts {
     /// Let the gate with this digest decide instead of the built-in one
     #[arg(long, value_name = "DIGEST")]
     trust_gate: Option<String>,
-    /// Run what is known from an earlier compile again, and compare
+    /// Run what is known from an earlier compile again, and all else twice, and compare
     #[arg(long)]
     audit: bool,
     /// Print the program that was found and every claim the gate checked
@@ -68,6 +68,7 @@ impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         let inputs = [Some(self.contract.as_path()), Some(&self.store.store), self.module.as_deref()];
         files::distinct(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        let _lock = files::own(&self.out)?;
         let contract = Contract::load(&self.contract)?;
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let store = Store::open_read(&self.store.store)?;
@@ -83,8 +84,11 @@ impl Opts {
             trusted_gate: trusted.is_some(),
             builtin: toolbox.builtin.clone(),
             progress: progress(global),
+            waiting: Box::new(|holder| files::wait(&"the same artifact", holder)),
+            reissue: false,
         };
-        let report = toolbox.engine.run_driver(&driver, &toolbox.providers, job)?;
+        let ended = toolbox.engine.run_driver(&driver, &toolbox.providers, job)?;
+        let report = &ended.report;
         if let Some(eval_run) = &report.eval_run {
             let bytes = eval_run.canonical().into_string();
             let path = self.runs.runs.join(format!("{}.json", Digest::of(bytes.as_bytes())));
@@ -93,6 +97,8 @@ impl Opts {
         if let Some(artifact) = &report.artifact {
             files::write(&self.out, artifact)?;
         }
+        // Only now: a crash before this is made good from the journal.
+        let report = ended.close();
         let fields = report.report.as_record().cloned().unwrap_or_default();
         let fields = trace(global, &toolbox, fields);
         Ok(self.reply(&report, fields))
@@ -102,7 +108,7 @@ impl Opts {
         let mut config =
             Record::new().with("seed", self.seed).with("steps", self.seconds.saturating_mul(STEPS_PER_SECOND));
         if let Some(module) = &self.module {
-            config.set("module", STANDARD.encode(files::read(module)?));
+            config.set("module", STANDARD.encode(files::read_wasm(module)?));
         }
         Ok(config.into())
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use auto_json::{Record, Value};
 use clap::Args;
 
-use crate::components::{COMPONENTS, GATE, Toolbox};
+use crate::components::{GATE, Toolbox, artifact_cache};
 use crate::failure::Failure;
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
@@ -28,7 +28,15 @@ struct Check {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let checks = [components(global), cache(global), gate(global), python(), recordings(&self.store)];
+        let cache = cache(global);
+        // Nothing is called with a cache folder that cannot be trusted.
+        let usable = !cache.required || cache.result.is_ok();
+        let after = |name, check: fn(&Global) -> Result<String, String>| Check {
+            name,
+            required: true,
+            result: if usable { check(global) } else { Err("not checked before the cache is mended".to_owned()) },
+        };
+        let checks = [after("components", components), cache, after("engine", gate), python(), recordings(&self.store)];
         let failed = checks.iter().any(|check| check.required && check.result.is_err());
         let mut text = String::new();
         let mut rows: Vec<Value> = Vec::new();
@@ -50,18 +58,16 @@ impl Opts {
     }
 }
 
-fn components(global: &Global) -> Check {
-    let result = Toolbox::open(global, &[]).map_err(|failure| failure.to_string()).and_then(|toolbox| {
-        match (toolbox.all.len(), COMPONENTS.len()) {
-            (0, _) => Err("none; build with `cargo xtask build`, or name a folder with --passes DIR".to_owned()),
-            (count, _) => Ok(format!("{count} loaded and checked")),
-        }
-    });
-    Check { name: "components", required: true, result }
+fn components(global: &Global) -> Result<String, String> {
+    let toolbox = Toolbox::open(global, &[]).map_err(|failure| failure.to_string())?;
+    match toolbox.all.len() {
+        0 => Err("none; build with `cargo xtask build`, or name a folder with --passes DIR".to_owned()),
+        count => Ok(format!("{count} loaded and checked")),
+    }
 }
 
 /// Compiles and calls the gate on evidence of nothing: the engine works and code can be kept.
-fn gate(global: &Global) -> Check {
+fn gate(global: &Global) -> Result<String, String> {
     let call = || -> Result<String, Failure> {
         let toolbox = Toolbox::open(global, &[])?;
         let gate = toolbox.gate(None)?;
@@ -74,7 +80,7 @@ fn gate(global: &Global) -> Check {
             Err(fault) => Err(fault.into()),
         }
     };
-    Check { name: "engine", required: true, result: call().map_err(|failure| failure.to_string()) }
+    call().map_err(|failure| failure.to_string())
 }
 
 fn no_evidence() -> Value {
@@ -84,10 +90,20 @@ fn no_evidence() -> Value {
     Record::new().with("observations", none()).with("subject", Record::new().with("recordings", reference)).into()
 }
 
+/// The folder is closed to others, and takes files.
 fn cache(global: &Global) -> Check {
-    let result = match global.cache_folder() {
-        Some(folder) => Ok(format!("compiled code is kept in {}", folder.display())),
-        None => Err("no home folder: compiled code is not kept; give --cache DIR to keep it".to_owned()),
+    let result = match (global.cache_folder(), artifact_cache(global)) {
+        (Some(_), Err(refused)) => {
+            return Check { name: "cache", required: true, result: Err(refused.message) };
+        }
+        (Some(folder), Ok(Some(cache))) => {
+            cache.write("doctor", b"well");
+            match cache.read("doctor") {
+                Some(_) => Ok(format!("compiled code is kept in {}", folder.display())),
+                None => Err(format!("{} takes no files: compiled code is not kept", folder.display())),
+            }
+        }
+        _ => Err("no home folder: compiled code is not kept; give --cache DIR to keep it".to_owned()),
     };
     Check { name: "cache", required: false, result }
 }

@@ -24,7 +24,7 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, _: &Global) -> Result<Reply, Failure> {
-        let bytes = files::read(&self.file)?;
+        let bytes = files::read_wasm(&self.file)?;
         let place = self.file.display().to_string();
         let artifact = Cbin::read(&bytes).map_err(|damage| Failure::from(damage).at(&place))?;
         let sections = cbin::sections(&bytes).map_err(|damage| Failure::from(damage).at(&place))?;

@@ -8,6 +8,7 @@ use auto_json::{Canonical, Record, Value};
 use auto_runtime::{CallError, EffectRecord, Limits, Outcome, Program, RunLimits, Sandbox, Session};
 use clap::Args;
 
+use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
@@ -61,7 +62,7 @@ impl Opts {
     }
 
     fn answer(self, global: &Global) -> Result<Reply, Failure> {
-        let sandbox = Sandbox::with_cache(limits(global), global.cache_folder())?;
+        let sandbox = Sandbox::with_cache(limits(global), artifact_cache(global)?)?;
         let bytes = files::read(&self.file)?;
         let program = Program::load(&sandbox, &bytes)
             .map_err(|error| Failure::from(error).at(self.file.display().to_string()))?;

@@ -1,0 +1,110 @@
+//! The one place where the host writes a file: it is there whole or not at all, whatever
+//! dies in the middle; and [`Lock`], by which one process at a time owns what it makes.
+//!
+//! A file is written beside its place under a temporary name and renamed. A process that is
+//! killed leaves its temporary file behind; whoever next writes there removes it. So that
+//! nobody removes one that is still being written, its writer holds a lock on it, which the
+//! kernel lets go of when the process ends.
+//!
+//! SQLite writes its own files, and the journal appends to one.
+
+mod lock;
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use tempfile::NamedTempFile;
+
+pub use lock::{Holder, Lock};
+
+const PREFIX: &str = ".auto-";
+const SUFFIX: &str = ".tmp";
+
+/// Puts a file in its place and returns once a power cut cannot undo it: temporary file,
+/// fsync, rename, fsync of the folder. Makes the folder where it is not there. On an error
+/// the old file, if there was one, is still there.
+pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    make_folder(folder)?;
+    remove_abandoned(folder);
+    let mut file = temporary(folder, 0o666)?;
+    file.write_all(contents)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder)
+}
+
+/// Puts a file that can be made again, and that only this user may read, in its place: like
+/// [`replace`], but a power cut may undo or tear it. The temporary file lies in the folder
+/// `temporaries`, on the same file system.
+pub fn place(path: &Path, contents: &[&[u8]], temporaries: &Path) -> io::Result<()> {
+    let mut file = temporary(temporaries, 0o600)?;
+    contents.iter().try_for_each(|part| file.write_all(part))?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Makes a folder and those above it, and returns once a power cut cannot undo it.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder_of(folder);
+    make_folder(above)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => Err(error),
+        _ => sync_folder(above),
+    }
+}
+
+/// Returns once what was made, renamed and removed in a folder is on disk.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// The folder a file lies in; `.` for a bare name.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes the temporary files of writers that are no more. What cannot be removed stays.
+pub fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes()) {
+            let _ = remove_if_abandoned(&entry.path());
+        }
+    }
+}
+
+fn remove_if_abandoned(path: &Path) -> io::Result<()> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// A new temporary file, locked for as long as it is open.
+fn temporary(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    loop {
+        let file = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .suffix(SUFFIX)
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder)?;
+        // A file system without locks has nobody remove anything either.
+        let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
+        // Somebody may have taken it for abandoned before it was locked.
+        if file.as_file().metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
