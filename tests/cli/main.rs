@@ -99,7 +99,7 @@ fn run(binary: &Path, base: &Path, file: &Path) -> Result<(), Failed> {
     let mut stdin = String::new();
     for line in fs::read_to_string(file)?.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.split_once(": ") {
-            Some(("SETUP", text)) => setup(folder.path(), &words(text))?,
+            Some(("SETUP", text)) => setup(base, folder.path(), &words(text))?,
             Some(("STDIN", text)) => stdin.push_str(&format!("{text}\n")),
             Some(("RUN", text)) => {
                 let (printed, code) = call(binary, base, folder.path(), &words(text), &std::mem::take(&mut stdin));
@@ -123,8 +123,9 @@ fn run(binary: &Path, base: &Path, file: &Path) -> Result<(), Failed> {
 
 /// Prepares a file: `truncate FROM BYTES TO`, `flip FROM BYTE BIT TO` (a byte offset, from
 /// the end when negative), `write TO TEXT`, `append FROM TEXT TO`, `hex TO DIGITS`,
-/// `replace FROM OLD NEW TO` (every occurrence in a text file), `wat TO TEXT` (assembled).
-fn setup(folder: &Path, words: &[String]) -> Result<(), Failed> {
+/// `replace FROM OLD NEW TO` (every occurrence in a text file), `wat TO TEXT` (assembled),
+/// `cached TO` (compiled code, as the cache keeps it).
+fn setup(base: &Path, folder: &Path, words: &[String]) -> Result<(), Failed> {
     let read = |name: &str| fs::read(folder.join(name));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (to, bytes) = match words[..] {
@@ -140,6 +141,11 @@ fn setup(folder: &Path, words: &[String]) -> Result<(), Failed> {
         ["append", from, text, to] => (to, [read(from)?.as_slice(), text.as_bytes(), b"\n"].concat()),
         ["replace", from, old, new, to] => (to, String::from_utf8(read(from)?)?.replace(old, new).into_bytes()),
         ["wat", to, text] => (to, wat::parse_str(text)?),
+        ["cached", to] => {
+            let first =
+                |folder: &Path| Ok::<_, Failed>(fs::read_dir(folder)?.next().ok_or("the cache is empty")??.path());
+            (to, fs::read(first(&first(&base.join("cache/artifacts"))?)?)?)
+        }
         ["hex", to, digits] => {
             let digit = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16);
             (to, (0..digits.len()).step_by(2).map(digit).collect::<Result<_, _>>()?)

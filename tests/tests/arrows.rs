@@ -41,8 +41,9 @@ fn nothing_in_the_host_needs_the_command_line() {
         let free = one.folder == Path::new("host/cli") || !one.folder.starts_with("host");
         assert!(free || !one.needs.contains(&"auto-host".to_owned()), "{} needs auto-host", one.name);
     }
-    assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), [""; 0]);
+    assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
     assert_eq!(needs(Path::new("host/store"), Path::new("host")), [""; 0]);
+    assert_eq!(needs(Path::new("host/files"), Path::new("")), [""; 0], "files are written below everything else");
 }
 
 #[test]

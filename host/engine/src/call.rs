@@ -283,6 +283,11 @@ impl Call<'_> {
         if let Some(message) = wasi::ended(error) {
             return self.fault(FaultClass::Trap, message);
         }
+        // Only the host asks the machine for anything: what that refuses is not the component's.
+        if let Some(error) = error.root_cause().downcast_ref::<std::io::Error>() {
+            let message = format!("the machine refused what an instance needs: {error}; try again when it has room");
+            return self.fault(FaultClass::Host("engine"), message);
+        }
         let cause = error.root_cause().to_string();
         // These two are no types of wasmtime's public interface; tests hold the texts.
         if cause.contains("fuel allocated for hostcalls has been exhausted") {

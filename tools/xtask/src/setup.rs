@@ -39,6 +39,8 @@ pub fn run_verb(workspace: &Workspace) -> Result<()> {
 pub fn for_tests(workspace: &Workspace) -> Result<()> {
     let mut findings = findings(workspace);
     findings.push(Finding { what: "the WASI target (tests)", state: wasm_target(workspace, WASI_TARGET) });
+    findings.push(Finding { what: "strace (tests)", state: tool("strace", "sudo apt-get install -y strace") });
+    findings.push(Finding { what: "unshare (tests)", state: tool("unshare", "sudo apt-get install -y util-linux") });
     report(&findings)
 }
 
