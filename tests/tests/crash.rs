@@ -275,7 +275,8 @@ fn a_call_that_fails_is_said_and_costs_nothing() {
             Some(0) => assert!(fs::read(folder.join("out.cbin")).unwrap() != OLD, "{what}: {stderr}"),
             Some(1) => {
                 let says = ["No space left", "Input/output error"].iter().any(|error| stderr.contains(error));
-                assert!(says && stderr.starts_with("error["), "{what}: {stderr}");
+                // Or as a pass's refusal, where the machine refused memory to an instance.
+                assert!(says, "{what}: {stderr}");
             }
             _ => panic!("{what}: {output:?}"),
         }
