@@ -134,9 +134,12 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// Reads a file through the importer of its format.
     pub fn read(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
-        let bytes = files::read(file)?;
-        let name = file.display().to_string();
-        let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        self.parse(toolbox, &file.display().to_string(), &files::read(file)?).map(|(_, traces)| traces)
+    }
+
+    /// The format of a file's bytes, and the traces in it.
+    pub fn parse(&self, toolbox: &Toolbox, name: &str, bytes: &[u8]) -> Result<(String, Vec<Trace>), Failure> {
+        let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let (text, rest) = bytes.split_at(valid);
         if rest.contains(&b'\n') {
             let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -145,9 +148,9 @@ impl Request<'_> {
             );
         }
         let text = String::from_utf8_lossy(text);
-        let (importer, providers) = self.importer(toolbox, &text, &name)?;
+        let (format, importer, providers) = self.importer(toolbox, &text, name)?;
         let source = Record::new()
-            .with("name", name.as_str())
+            .with("name", name)
             .with("text", &*text)
             .with("undecodable", rest.len())
             .with("recover_partial", self.recover_partial)
@@ -164,10 +167,10 @@ impl Request<'_> {
             }
             from = batch.get("next").and_then(Value::as_i64).filter(|&next| next > start);
         }
-        Ok(traces)
+        Ok((format, traces))
     }
 
-    fn importer(&self, toolbox: &Toolbox, text: &str, name: &str) -> Result<(Arc<Pass>, Providers), Failure> {
+    fn importer(&self, toolbox: &Toolbox, text: &str, name: &str) -> Result<(String, Arc<Pass>, Providers), Failure> {
         let mut end = text.len().min(HEAD);
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -182,7 +185,7 @@ impl Request<'_> {
                 None => toolbox.engine.call_json(&providers, IMPORTER, "detect", &head)?.as_bool() == Some(true),
             };
             if chosen {
-                return Ok((pass, providers));
+                return Ok((format, pass, providers));
             }
             formats.push(format);
         }
