@@ -209,6 +209,7 @@ impl Bench {
                 run_dir: scratch.join("run"),
                 pinned_gate: self.gate.clone(),
                 trusted_gate: false,
+                predicates: Vec::new(),
                 builtin: [self.gate.digest].into(),
                 progress: Box::new(|_, _, _| {}),
                 waiting: Box::new(|_| {}),

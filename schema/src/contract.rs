@@ -6,26 +6,36 @@
 //! the file was read. Judging by a contract is the gate's work; only what a single
 //! property says about a single value is decided here.
 
+mod claim;
 #[cfg(feature = "toml")]
 mod file;
+mod place;
 mod property;
 mod read;
 
-pub use property::{Pattern, Property};
+pub use claim::{Claim, Pattern, Relation};
+#[cfg(feature = "toml")]
+pub use file::Predicate;
+pub use place::{Place, Side};
+pub use property::{Condition, Property};
 
+use core::cmp::Ordering;
 use core::fmt;
 
-use auto_json::{Record, Value};
+use auto_json::{Number, Record, Value};
 
 use crate::digest::Digest;
 use crate::types::Type;
 
-/// The one contract version there is.
-pub const CONTRACT_VERSION: u32 = 0;
+/// The contract versions that are read. Version 0 is the peer's format and means what it
+/// meant there; version 1 can say more.
+pub const CONTRACT_VERSIONS: [u32; 2] = [0, 1];
 
 /// A contract that was read and found sound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contract {
+    /// One of [`CONTRACT_VERSIONS`].
+    pub version: u32,
     /// The task whose traces it speaks of.
     pub task: String,
     /// Which part of a trace it speaks of.
@@ -42,7 +52,7 @@ pub struct Contract {
     pub properties: Vec<Property>,
     /// What the eval sets hold, in the order of files and lines.
     pub cases: Vec<EvalCase>,
-    /// What the reference may cost.
+    /// What the reference and the artifact may cost.
     pub budgets: Budgets,
     /// What an artifact must reach.
     pub acceptance: Acceptance,
@@ -90,6 +100,8 @@ pub enum Match {
     /// Equal as canonical JSON.
     #[default]
     Exact,
+    /// Equal, but for numbers, which may differ by this much (version 1).
+    Approximate(Number),
     /// Equal, or a judge says that it means the same.
     Judged,
 }
@@ -126,9 +138,19 @@ pub struct EvalCase {
     pub expected: Option<Value>,
 }
 
-/// What the reference may cost; each is a 95th percentile over its recordings.
+/// What may be spent. A budget on the reference is judged by `verify` of recordings and
+/// never keeps an artifact from being made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budgets {
+    /// What the reference may cost.
+    pub reference: ReferenceBudgets,
+    /// What an artifact may cost (version 1).
+    pub artifact: ArtifactBudgets,
+}
+
+/// What the reference may cost; each is a 95th percentile over its recordings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReferenceBudgets {
     /// Milliseconds.
     pub max_latency_ms_p95: Option<u64>,
     /// Micro-USD.
@@ -137,17 +159,54 @@ pub struct Budgets {
     pub max_tokens: Option<u64>,
 }
 
-/// What an artifact must reach.
+/// What an artifact may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArtifactBudgets {
+    /// Metered steps of a call: the most over everything that was run.
+    pub max_steps: Option<u64>,
+    /// Metered steps of a call, the 95th percentile.
+    pub max_steps_p95: Option<u64>,
+    /// Bytes of the module, without manifest.
+    pub max_bytes: Option<u64>,
+    /// Microseconds of a call, the 95th percentile on the machine that judges.
+    pub max_latency_us_p95: Option<u64>,
+}
+
+/// What an artifact must reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
-    /// Thousandths (1 to 1,000) of the distinct inputs whose recorded output it must
-    /// give; none asks for every one, and for recordings without divergence.
-    pub differential_min_agreement_milli: Option<u32>,
+    /// Parts per million (1 to 1,000,000) of the distinct inputs whose recorded output it
+    /// must give; none asks for every one, and for recordings without divergence. Version
+    /// 0 counts in thousandths.
+    pub agreement_min_ppm: Option<u32>,
     /// How replays are compared with recordings.
-    pub differential_match: Match,
+    pub compare: Match,
     /// Parts per million (0 to 1,000,000) of the held-out inputs that a program which had
-    /// not been shown them must answer rightly; none reports the figure and asks nothing.
+    /// not been shown them must answer rightly; none reports the figure and asks nothing
+    /// of a program that is a rule.
     pub out_of_fold_min_ppm: Option<u32>,
+    /// Parts per million of the held-out inputs that may be answered wrongly (version 1).
+    pub max_silent_error_ppm: Option<u32>,
+    /// A floor for each class of outputs (version 1).
+    pub classes: Option<ClassFloor>,
+    /// Whether an artifact may be a table of what was recorded where no rule was found
+    /// (version 1). It then answers what was recorded and abstains on everything else.
+    pub memorise: bool,
+    /// Parts per million of the held-out inputs that the guard must admit; 950,000 where
+    /// none is given (version 1).
+    pub guard_admit_ppm: Option<u32>,
+    /// The most questions to the judge (version 1).
+    pub judge_calls: Option<u32>,
+}
+
+/// A floor for each class of outputs: held-out inputs with the same value at a path of
+/// their recorded output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassFloor {
+    /// Where in the output.
+    pub place: Place,
+    /// Parts per million (1 to 1,000,000) of a class that must be answered rightly.
+    pub min_ppm: u32,
 }
 
 /// Why a contract was refused.
@@ -176,15 +235,15 @@ impl Contract {
     pub fn to_value(&self) -> Value {
         let interface = Record::new().with("input", self.input.to_string()).with("output", self.output.to_string());
         let mut root = Record::new()
-            .with("contract_version", CONTRACT_VERSION)
+            .with("contract_version", self.version)
             .with("task", self.task.as_str())
             .with("scope", self.scope.to_record())
             .with("interface", interface);
         set_list(&mut root, "example", &self.examples, Example::to_value);
         set_list(&mut root, "property", &self.properties, Property::to_value);
         set_list(&mut root, "eval_cases", &self.cases, EvalCase::to_value);
-        set_record(&mut root, "budgets", self.budgets.to_record());
-        set_record(&mut root, "acceptance", self.acceptance.to_record());
+        set_record(&mut root, "budgets", self.budgets.to_record(self.version));
+        set_record(&mut root, "acceptance", self.acceptance.to_record(self.version));
         if self.guard == GuardPolicy::None {
             root.set("guard", "none");
         }
@@ -267,14 +326,45 @@ impl Match {
     pub const fn as_str(self) -> &'static str {
         match self {
             Match::Exact => "exact",
+            Match::Approximate(_) => "approximate",
             Match::Judged => "judged",
         }
+    }
+
+    /// Whether an output counts as the expected one without asking anybody.
+    pub fn agrees(self, output: &Value, expected: &Value) -> bool {
+        match self {
+            Match::Exact | Match::Judged => output == expected,
+            Match::Approximate(tolerance) => near(output, expected, &tolerance),
+        }
+    }
+
+    fn write(self, mut record: Record, key: &str) -> Record {
+        record.set(key, self.as_str());
+        if let Match::Approximate(tolerance) = self {
+            record.set("tolerance", tolerance);
+        }
+        record
+    }
+}
+
+/// Equal but for numbers, which are at most `tolerance` apart.
+fn near(output: &Value, expected: &Value, tolerance: &Number) -> bool {
+    match (output, expected) {
+        (Value::Number(a), Value::Number(b)) => {
+            claim::distance(a, b).is_some_and(|distance| distance.compare(tolerance) != Ordering::Greater)
+        }
+        (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near(a, b, tolerance)),
+        (Value::Record(a), Value::Record(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, a), (l, b))| k == l && near(a, b, tolerance))
+        }
+        (a, b) => a == b,
     }
 }
 
 impl Example {
     fn to_value(&self) -> Value {
-        let record = Record::new().with("name", self.name.as_str()).with("match", self.compare.as_str());
+        let record = self.compare.write(Record::new().with("name", self.name.as_str()), "match");
         record.with("input", self.input.clone()).with("output", self.output.clone()).into()
     }
 }
@@ -288,6 +378,19 @@ impl EvalCase {
 }
 
 impl Budgets {
+    /// Version 0 knows budgets of the reference alone.
+    fn to_record(self, version: u32) -> Record {
+        if version == 0 {
+            return self.reference.to_record();
+        }
+        let mut record = Record::new();
+        set_record(&mut record, "reference", self.reference.to_record());
+        set_record(&mut record, "artifact", self.artifact.to_record());
+        record
+    }
+}
+
+impl ReferenceBudgets {
     fn to_record(self) -> Record {
         let mut record = Record::new();
         set_option(&mut record, "max_latency_ms_p95", self.max_latency_ms_p95);
@@ -297,14 +400,41 @@ impl Budgets {
     }
 }
 
-impl Acceptance {
+impl ArtifactBudgets {
     fn to_record(self) -> Record {
         let mut record = Record::new();
-        set_option(&mut record, "differential_min_agreement_milli", self.differential_min_agreement_milli);
-        if self.differential_match == Match::Judged {
-            record.set("differential_match", Match::Judged.as_str());
-        }
+        set_option(&mut record, "max_steps", self.max_steps);
+        set_option(&mut record, "max_steps_p95", self.max_steps_p95);
+        set_option(&mut record, "max_bytes", self.max_bytes);
+        set_option(&mut record, "max_latency_us_p95", self.max_latency_us_p95);
+        record
+    }
+}
+
+impl Acceptance {
+    fn to_record(&self, version: u32) -> Record {
+        let mut record = Record::new();
         set_option(&mut record, "out_of_fold_min_ppm", self.out_of_fold_min_ppm);
+        if version == 0 {
+            set_option(&mut record, "differential_min_agreement_milli", self.agreement_min_ppm.map(|ppm| ppm / 1_000));
+            if self.compare != Match::Exact {
+                record.set("differential_match", self.compare.as_str());
+            }
+            return record;
+        }
+        set_option(&mut record, "agreement_min_ppm", self.agreement_min_ppm);
+        if self.compare != Match::Exact {
+            record = self.compare.write(record, "match");
+        }
+        set_option(&mut record, "max_silent_error_ppm", self.max_silent_error_ppm);
+        if let Some(classes) = &self.classes {
+            record.set("classes", Record::new().with("path", classes.place.path()).with("min_ppm", classes.min_ppm));
+        }
+        if self.memorise {
+            record.set("memorise", true);
+        }
+        set_option(&mut record, "guard_admit_ppm", self.guard_admit_ppm);
+        set_option(&mut record, "judge_calls", self.judge_calls);
         record
     }
 }

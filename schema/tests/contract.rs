@@ -2,7 +2,8 @@
 
 use auto_json::{Number, Record, Value};
 use auto_schema::contract::{
-    Acceptance, Budgets, Contract, EvalCase, Example, GuardPolicy, Match, Pattern, Property, Scope, SpanKind,
+    Acceptance, ArtifactBudgets, Budgets, Claim, ClassFloor, Condition, Contract, EvalCase, Example, GuardPolicy,
+    Match, Pattern, Place, Property, ReferenceBudgets, Relation, Scope, Side, SpanKind,
 };
 use auto_schema::types::Type;
 use proptest::prelude::*;
@@ -27,7 +28,7 @@ fn refused(key: &str, text: &str) -> (String, String) {
 #[test]
 fn every_refusal_has_a_code_and_a_key_path() {
     let cases = [
-        ("contract_version", "1", "bad-version", "contract_version"),
+        ("contract_version", "2", "bad-version", "contract_version"),
         ("contract_version", "\"0\"", "wrong-type", "contract_version"),
         ("task", "\"\"", "bad-value", "task"),
         ("tsk", "1", "unknown-key", "tsk"),
@@ -133,9 +134,131 @@ fn what_properties_mean() {
         (&one, &["1", "\"x\"", r#"{"k":[]}"#], &["1.0", "\"X\"", "null"]),
     ];
     for (property, kept, broken) in cases {
-        kept.iter().for_each(|value| assert_eq!(property.check(&json(value)), Ok(()), "{value}"));
-        broken.iter().for_each(|value| assert!(property.check(&json(value)).is_err(), "{property:?} on {value}"));
+        let check = |value: &str| property.check(&Value::Null, &json(value));
+        kept.iter().for_each(|value| assert_eq!(check(value), Ok(()), "{value}"));
+        broken.iter().for_each(|value| assert!(check(value).is_err(), "{property:?} on {value}"));
     }
+}
+
+/// The smallest contract of version 1 over an order, with members added or replaced.
+fn order(key: &str, text: &str) -> Result<Contract, (String, String)> {
+    let input = "record{body: text, lines: list<record{price: number, sku: text}>}";
+    let output = "record{count: int, note?: text, reference: text, skus: list<text>, total: number}";
+    let root = smallest()
+        .with("contract_version", 1u32)
+        .with("interface", Record::new().with("input", input).with("output", output))
+        .with(key, json(text));
+    Contract::from_value(&root.into()).map_err(|error| (error.code.to_owned(), error.at))
+}
+
+#[test]
+fn version_1_claims_relate_places_of_input_and_output() {
+    let input = json(
+        r#"{"body":"Order AB-7, please","lines":[{"price":1.50,"sku":"x"},{"price":2,"sku":"y"},{"price":0.05,"sku":"z"}]}"#,
+    );
+    let other = |kind: &str, path: &str, other: &str| {
+        format!(r#"{{"kind":"{kind}","path":"{path}","other":{{"target":"input","path":"{other}"}}}}"#)
+    };
+    let kept = [
+        (other("occurs_in", "/reference", "/body"), r#"{"reference":"AB-7"}"#, r#"{"reference":"ab-7"}"#),
+        (other("sum_of", "/total", "/lines/*/price"), r#"{"total":3.55}"#, r#"{"total":3.56}"#),
+        (other("count_of", "/count", "/lines"), r#"{"count":3}"#, r#"{"count":2}"#),
+        (other("in_order_of", "/skus", "/lines/*/sku"), r#"{"skus":["x","z"]}"#, r#"{"skus":["z","x"]}"#),
+        (other("equals", "/skus/*", "/lines/*/sku"), r#"{"skus":["x","y","z"]}"#, r#"{"skus":["x","z"]}"#),
+        (
+            r#"{"kind":"occurs_in","path":"/reference","other":{"target":"input","path":"/body"},"ignore_case":true}"#
+                .to_owned(),
+            r#"{"reference":"ab-7"}"#,
+            r#"{"reference":"ab-8"}"#,
+        ),
+        (r#"{"kind":"sorted","path":"/skus"}"#.to_owned(), r#"{"skus":["x","z"]}"#, r#"{"skus":["z","x"]}"#),
+        (r#"{"kind":"unique","path":"/skus/*"}"#.to_owned(), r#"{"skus":["z","x"]}"#, r#"{"skus":["x","x"]}"#),
+        (
+            r#"{"kind":"regex","path":"/skus/*","pattern":"^[xyz]$"}"#.to_owned(),
+            r#"{"skus":["x","y"]}"#,
+            r#"{"skus":["x","q"]}"#,
+        ),
+        (r#"{"kind":"present","path":"/note"}"#.to_owned(), r#"{"note":"n"}"#, r#"{"note":null}"#),
+        (
+            r#"{"kind":"num_range","path":"/total","max":2,"when":{"kind":"one_of","path":"/count","values":[2]}}"#
+                .to_owned(),
+            r#"{"count":3,"total":9}"#,
+            r#"{"count":2,"total":9}"#,
+        ),
+    ];
+    for (property, good, bad) in kept {
+        let property = order("property", &format!("[{property}]")).unwrap().properties.remove(0);
+        assert_eq!(property.check(&input, &json(good)), Ok(()), "{}", property.sentence());
+        assert!(property.check(&input, &json(bad)).is_err(), "{} of {bad}", property.sentence());
+    }
+}
+
+#[test]
+fn what_is_not_there_breaks_a_claim_and_an_empty_list_does_not() {
+    let property = |text: &str| order("property", &format!("[{text}]")).unwrap().properties.remove(0);
+    let output = json(r#"{"count":0,"reference":"r","skus":[],"total":0}"#);
+    let note = property(r#"{"kind":"regex","path":"/note","pattern":"a"}"#);
+    assert_eq!(note.check(&Value::Null, &output), Err("the output at /note: there is no \"note\"".to_owned()));
+    assert_eq!(property(r#"{"kind":"regex","path":"/skus/*","pattern":"a"}"#).check(&Value::Null, &output), Ok(()));
+    let guarded = property(r#"{"kind":"regex","path":"/note","pattern":"a","when":{"kind":"present","path":"/note"}}"#);
+    assert_eq!(guarded.check(&Value::Null, &output), Ok(()));
+}
+
+#[test]
+fn sums_and_tolerances_are_exact_decimals() {
+    let sum = r#"[{"kind":"sum_of","path":"/total","other":{"target":"input","path":"/lines/*/price"}}]"#;
+    let property = order("property", sum).unwrap().properties.remove(0);
+    let lines = (0..10).map(|_| r#"{"price":0.1,"sku":"x"}"#).collect::<Vec<_>>().join(",");
+    let input = json(&format!(r#"{{"body":"","lines":[{lines}]}}"#));
+    let total = |text: &str| property.check(&input, &json(&format!(r#"{{"total":{text}}}"#)));
+    assert_eq!(total("1"), Ok(()));
+    assert_eq!(total("1.0"), Ok(()));
+    assert!(total("0.9999999999999999").is_err());
+    let near = Match::Approximate(Number::decimal(5, 2).unwrap());
+    let agrees = |a: &str, b: &str| near.agrees(&json(a), &json(b));
+    assert!(agrees(r#"{"a":[1.05,"x"]}"#, r#"{"a":[1,"x"]}"#));
+    assert!(agrees("-0.05", "0"));
+    assert!(!agrees("1.0500000000000001", "1"));
+    assert!(!agrees(r#"{"a":1}"#, r#"{"b":1}"#) && !agrees("\"1\"", "1") && !agrees("[1]", "[1,1]"));
+}
+
+#[test]
+fn version_1_refuses_what_can_never_hold() {
+    let property = |text: &str| order("property", &format!("[{text}]")).unwrap_err();
+    let cases = [
+        (r#"{"kind":"regex","path":"/nowhere","pattern":"a"}"#, "bad-path", "property[0].path"),
+        (r#"{"kind":"regex","path":"skus","pattern":"a"}"#, "bad-path", "property[0].path"),
+        (r#"{"kind":"regex","path":"/count","pattern":"a"}"#, "type-mismatch", "property[0].kind"),
+        (r#"{"kind":"json_has_keys","keys":["x"]}"#, "type-mismatch", "property[0].kind"),
+        (r#"{"kind":"one_of","path":"/count","values":["3"]}"#, "type-mismatch", "property[0].kind"),
+        (r#"{"kind":"sum_of","path":"/reference","other":{"path":"/total"}}"#, "type-mismatch", "property[0].kind"),
+        (r#"{"kind":"equals","other":{"target":"input","path":"/x"}}"#, "bad-path", "property[0].other.path"),
+        (r#"{"kind":"equals","other":{"target":"sideways"}}"#, "bad-value", "property[0].target"),
+        (r#"{"kind":"equals"}"#, "missing-key", "property[0]"),
+        (r#"{"kind":"sorted","ignore_case":true}"#, "unknown-key", "property[0].ignore_case"),
+        (r#"{"kind":"predicate","sha256":"12"}"#, "bad-value", "property[0].sha256"),
+        (r#"{"kind":"present","when":{"kind":"predicate","sha256":"12"}}"#, "bad-value", "property[0].when.kind"),
+        (r#"{"kind":"present","name":""}"#, "bad-value", "property[0].name"),
+        (r#"{"kind":"present","name":"a"},{"kind":"unique","name":"a"}"#, "duplicate-name", "property[1].name"),
+    ];
+    for (text, code, at) in cases {
+        let at = if text.contains("sideways") { "property[0].other.target" } else { at };
+        assert_eq!(property(text), (code.to_owned(), at.to_owned()), "{text}");
+    }
+    let acceptance = [
+        (r#"{"match":"approximate"}"#, "missing-key", "acceptance"),
+        (r#"{"match":"approximate","tolerance":-1}"#, "bad-value", "acceptance.tolerance"),
+        (r#"{"match":"exact","tolerance":1}"#, "unknown-key", "acceptance.tolerance"),
+        (r#"{"differential_match":"exact"}"#, "unknown-key", "acceptance.differential_match"),
+        (r#"{"classes":{"path":"/nope","min_ppm":1}}"#, "bad-path", "acceptance.classes.path"),
+        (r#"{"classes":{"path":"/count","min_ppm":0}}"#, "bad-value", "acceptance.classes.min_ppm"),
+        (r#"{"memorise":1}"#, "wrong-type", "acceptance.memorise"),
+    ];
+    for (text, code, at) in acceptance {
+        assert_eq!(order("acceptance", text).unwrap_err(), (code.to_owned(), at.to_owned()), "{text}");
+    }
+    assert_eq!(order("budgets", r#"{"max_tokens":1}"#).unwrap_err().0, "unknown-key");
+    assert!(order("budgets", r#"{"reference":{"max_tokens":1},"artifact":{"max_steps_p95":9}}"#).is_ok());
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -162,21 +285,73 @@ fn any_scope() -> impl Strategy<Value = Scope> {
     ]
 }
 
-fn any_property() -> impl Strategy<Value = Property> {
-    let number =
-        || (any::<i64>(), 0u16..9).prop_map(|(mantissa, scale)| Number::decimal(mantissa.into(), scale).unwrap());
+fn any_claim() -> impl Strategy<Value = Claim> {
     let count = || 0..=i64::MAX as u64;
     prop_oneof![
-        count().prop_map(|min| Property::Length { min: Some(min), max: None }),
-        (count(), count()).prop_map(|(a, b)| Property::Length { min: Some(a.min(b)), max: Some(a.max(b)) }),
-        "[a-z]{0,3}[+*?]?".prop_filter_map("a pattern", |text| Pattern::new(&text).ok()).prop_map(Property::Regex),
-        number().prop_map(|max| Property::NumberRange { min: None, max: Some(max) }),
-        prop::collection::vec(any::<String>(), 0..3).prop_map(Property::HasKeys),
-        prop::collection::vec(any_value(), 1..3).prop_map(Property::OneOf),
+        count().prop_map(|min| Claim::Length { min: Some(min), max: None }),
+        (count(), count()).prop_map(|(a, b)| Claim::Length { min: Some(a.min(b)), max: Some(a.max(b)) }),
+        "[a-z]{0,3}[+*?]?".prop_filter_map("a pattern", |text| Pattern::new(&text).ok()).prop_map(Claim::Regex),
+        any_number().prop_map(|max| Claim::NumberRange { min: None, max: Some(max) }),
+        prop::collection::vec(any::<String>(), 0..3).prop_map(Claim::HasKeys),
+        prop::collection::vec(any_value(), 1..3).prop_map(Claim::OneOf),
+    ]
+}
+
+fn any_number() -> impl Strategy<Value = Number> {
+    (any::<i64>(), 0u16..9).prop_map(|(mantissa, scale)| Number::decimal(mantissa.into(), scale).unwrap())
+}
+
+fn any_place() -> impl Strategy<Value = Place> {
+    (prop::sample::select(&[Side::Input, Side::Output][..]), "(/[a-z*]|/~[01]x){0,3}")
+        .prop_map(|(side, path)| Place::new(side, &path).unwrap())
+}
+
+/// What version 1 can say beside [`any_claim`]; a condition cannot ask a predicate.
+fn any_new_claim() -> impl Strategy<Value = Claim> {
+    let relation = prop_oneof![
+        any::<bool>().prop_map(|ignore_case| Relation::OccursIn { ignore_case }),
+        any::<bool>().prop_map(|ignore_case| Relation::Equals { ignore_case }),
+        Just(Relation::SumOf),
+        Just(Relation::CountOf),
+        Just(Relation::InOrderOf),
+    ];
+    prop_oneof![
+        Just(Claim::Present),
+        Just(Claim::Sorted),
+        Just(Claim::Unique),
+        (relation, any_place()).prop_map(|(relation, place)| Claim::Related(relation, place)),
+        any_claim(),
+    ]
+}
+
+fn any_property() -> impl Strategy<Value = Property> {
+    let condition = (any_place(), any_new_claim()).prop_map(|(place, claim)| Condition { place, claim });
+    let claim = prop_oneof![any_new_claim(), Just(Claim::Predicate(auto_schema::digest::Digest::of(b"p")))];
+    (any_place(), claim, prop::option::of(condition)).prop_map(|(place, claim, when)| Property {
+        name: None,
+        place,
+        claim,
+        when,
+    })
+}
+
+fn any_match() -> impl Strategy<Value = Match> {
+    prop_oneof![
+        Just(Match::Exact),
+        Just(Match::Judged),
+        (any::<u32>(), 0u16..9)
+            .prop_map(|(mantissa, scale)| Match::Approximate(Number::decimal(mantissa.into(), scale).unwrap())),
     ]
 }
 
 prop_compose! {
+    fn any_reference_budgets()(budgets in prop::array::uniform3(prop::option::of(0..=i64::MAX as u64))) -> ReferenceBudgets {
+        ReferenceBudgets { max_latency_ms_p95: budgets[0], max_cost_usd_micros: budgets[1], max_tokens: budgets[2] }
+    }
+}
+
+prop_compose! {
+    /// A contract of version 0.
     fn any_contract()(
         task in ".+",
         scope in any_scope(),
@@ -184,8 +359,8 @@ prop_compose! {
         values in prop::collection::vec((any_value(), any_value()), 0..4),
         expected in any::<bool>(),
         judged in any::<bool>(),
-        properties in prop::collection::vec(any_property(), 0..4),
-        budgets in prop::array::uniform3(prop::option::of(0..=i64::MAX as u64)),
+        claims in prop::collection::vec(any_claim(), 0..4),
+        reference in any_reference_budgets(),
         milli in prop::option::of(1u32..=1000),
         out_of_fold_min_ppm in prop::option::of(0u32..=1_000_000),
     ) -> Contract {
@@ -197,34 +372,79 @@ prop_compose! {
             output: output.clone(),
         };
         Contract {
+            version: 0,
             task,
             scope,
             input: Type::Json,
             output: Type::Json,
             guard,
             examples: values.iter().enumerate().map(example).collect(),
-            properties,
+            properties: claims.into_iter().map(Property::from).collect(),
             cases: values
                 .iter()
                 .map(|(input, output)| EvalCase { input: input.clone(), expected: expected.then(|| output.clone()) })
                 .collect(),
+            budgets: Budgets { reference, ..Budgets::default() },
+            acceptance: Acceptance {
+                agreement_min_ppm: milli.map(|milli| milli * 1_000),
+                compare: if milli.is_some() { compare } else { Match::Exact },
+                out_of_fold_min_ppm,
+                ..Acceptance::default()
+            },
+        }
+    }
+}
+
+prop_compose! {
+    /// A contract of version 1.
+    fn any_new_contract()(
+        contract in any_contract(),
+        compare in any_match(),
+        properties in prop::collection::vec(any_property(), 0..4),
+        artifact in prop::array::uniform4(prop::option::of(0..=i64::MAX as u64)),
+        agreement in 1u32..=1_000_000,
+        shares in prop::array::uniform2(prop::option::of(0u32..=1_000_000)),
+        classes in prop::option::of(1u32..=1_000_000),
+        memorise in any::<bool>(),
+        judge_calls in prop::option::of(any::<u32>()),
+    ) -> Contract {
+        let [max_silent_error_ppm, guard_admit_ppm] = shares;
+        Contract {
+            version: 1,
+            examples: contract.examples.iter().map(|example| Example { compare, ..example.clone() }).filter(|_| compare == Match::Judged).collect(),
+            properties: properties
+                .into_iter()
+                .enumerate()
+                .map(|(index, property)| Property { name: (index % 2 == 0).then(|| format!("p{index}")), ..property })
+                .collect(),
             budgets: Budgets {
-                max_latency_ms_p95: budgets[0],
-                max_cost_usd_micros: budgets[1],
-                max_tokens: budgets[2],
+                artifact: ArtifactBudgets {
+                    max_steps: artifact[0],
+                    max_steps_p95: artifact[1],
+                    max_bytes: artifact[2],
+                    max_latency_us_p95: artifact[3],
+                },
+                ..contract.budgets
             },
             acceptance: Acceptance {
-                differential_min_agreement_milli: milli,
-                differential_match: if milli.is_some() { compare } else { Match::Exact },
-                out_of_fold_min_ppm,
+                agreement_min_ppm: Some(agreement),
+                compare,
+                max_silent_error_ppm,
+                classes: classes
+                    .map(|min_ppm| ClassFloor { place: Place::new(Side::Output, "/a").unwrap(), min_ppm }),
+                memorise,
+                guard_admit_ppm,
+                judge_calls,
+                ..contract.acceptance
             },
+            ..contract
         }
     }
 }
 
 proptest! {
     #[test]
-    fn the_canonical_form_reads_back(contract in any_contract()) {
+    fn the_canonical_form_reads_back(contract in prop_oneof![any_contract(), any_new_contract()]) {
         let text = contract.to_value().canonical();
         let read = Contract::from_value(&text.value()).unwrap();
         prop_assert_eq!(&read, &contract);
@@ -237,7 +457,8 @@ proptest! {
     ][..])) {
         let _ = Contract::from_value(&value);
         let _ = Contract::from_value(&smallest().with(key, value.clone()).into());
-        let _ = Contract::from_value(&smallest().with(key, vec![value]).into());
+        let _ = Contract::from_value(&smallest().with(key, vec![value.clone()]).into());
+        let _ = Contract::from_value(&smallest().with("contract_version", 1u32).with(key, vec![value]).into());
     }
 }
 
@@ -283,8 +504,9 @@ differential_min_agreement_milli = 950
     const CASES: &str = "{\"input\":{\"text\":\"a\"},\"expected\":\"other\"}\n\n{\"input\":{\"text\":\"b\"}}\n";
 
     fn load(text: &str, cases: &str) -> Result<Contract, String> {
-        let read =
-            |set: &str| if set == "cases.jsonl" { Ok(cases.to_owned()) } else { Err(io::ErrorKind::NotFound.into()) };
+        let read = |set: &str| {
+            if set == "cases.jsonl" { Ok(cases.as_bytes().to_vec()) } else { Err(io::ErrorKind::NotFound.into()) }
+        };
         Contract::from_toml(text, "triage.toml", read).map_err(|error| error.to_string())
     }
 
@@ -295,7 +517,7 @@ differential_min_agreement_milli = 950
         assert_eq!(contract.scope.to_string(), "span model_call gpt");
         assert_eq!(contract.cases.len(), 2);
         assert_eq!(contract.cases[1].expected, None);
-        let Property::NumberRange { min: Some(min), max: Some(max) } = &contract.properties[1] else { panic!() };
+        let Claim::NumberRange { min: Some(min), max: Some(max) } = &contract.properties[1].claim else { panic!() };
         assert_eq!((min.text().as_str(), max.text().as_str()), ("-1000.5", "16"));
         assert_eq!(Contract::from_value(&contract.to_value()).unwrap(), contract);
         let other_layout =

@@ -215,3 +215,22 @@ fn inference() {
         assert_eq!(Type::infer(values.iter()).to_string(), ty, "{values:?}");
     }
 }
+
+#[test]
+fn texts_with_few_values_seen_often_are_drafted_as_labels() {
+    let values: Vec<Value> = (0..9)
+        .map(|row| {
+            let queue = ["billing", "orders", "tech"][row % 3];
+            Value::parse(format!(r#"{{"id":"t{row}","queue":"{queue}","tags":["a","b"]}}"#)).unwrap()
+        })
+        .collect();
+    let refs: Vec<&Value> = values.iter().collect();
+    let ty = Type::infer(values.iter()).with_labels(&refs);
+    assert_eq!(
+        ty.to_string(),
+        r#"record{id: text, queue: enum{"billing", "orders", "tech"}, tags: list<enum{"a", "b"}>}"#
+    );
+    assert!(values.iter().all(|value| ty.accepts(value).is_ok()));
+    let few = Type::infer(values[..4].iter()).with_labels(&refs[..4]);
+    assert_eq!(few.to_string(), r#"record{id: text, queue: text, tags: list<enum{"a", "b"}>}"#);
+}

@@ -139,7 +139,7 @@ fn gate(status: u8) -> Vec<u8> {
         &format!(
             r#"(data (i32.const 1028) "\{status:02x}")
                (func (export "auto:pass/gate@0.1.0#decide")
-                  (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 1024))"#
+                  (param i32) (result i32) (i32.const 1024))"#
         ),
     )
     .unwrap()
@@ -341,6 +341,9 @@ fn an_importer_can_invent_recordings_and_nothing_tells_them_from_others() {
     std::fs::write(folder.join("a-liar.wasm"), built("inventing-importer")).unwrap();
     let ended = bench.run(&["import", "--passes", "passes", "--store", "invented.db", "shout.jsonl"]);
     assert_eq!((ended.exit, ended.reply.get("spans").and_then(Value::as_u64)), (0, Some(3)), "{}", ended.reply);
+    std::fs::write(bench.path("endless.jsonl"), "endless").unwrap();
+    let endless = bench.run(&["import", "--passes", "passes", "--store", "invented.db", "endless.jsonl"]);
+    assert_eq!((endless.exit, endless.text("code")), (5, "output-too-large"), "{}", endless.reply);
     let census = bench.run(&["census", "--task", "shout", "--store", "invented.db"]);
     assert!(census.reply.to_string().contains("shout"), "{}", census.reply);
     // The importers that come with the tool are asked where no folder is given.

@@ -177,7 +177,7 @@ fn the_seeds_are_good_ones() {
         assert_eq!(auto_lang::parse(&text("program", name)).err(), None, "{name}");
     }
     for name in ["full", "shout"] {
-        assert_eq!(Contract::from_toml(&text("contract", name), name, |_| Ok(String::new())).err(), None);
+        assert_eq!(Contract::from_toml(&text("contract", name), name, |_| Ok(Vec::new())).err(), None);
     }
     let canonical = Value::parse(text("contract", "canonical")).unwrap();
     assert_eq!(Contract::from_value(&canonical).err(), None);

@@ -19,6 +19,7 @@ pub mod bindings {
 mod config;
 mod folds;
 mod report;
+mod table;
 mod wire;
 
 use auto_json::Value;
@@ -29,7 +30,7 @@ use auto::host::jobs::{Backend, Task};
 use auto::host::{evidence, jobs, progress, sandbox};
 use auto::pass::check::check;
 use auto::pass::emit::emit;
-use auto::pass::extract::{Budget, Hints, Search};
+use auto::pass::extract::{Budget, Candidate, Hints, Search};
 use auto::pass::guard::{Policy, calibrate};
 use auto::pass::types::{Fault, Observation, Outcome, Scored, Witness};
 use bindings::{auto, exports};
@@ -93,18 +94,7 @@ fn compiled(
 
     let mut searches = synthesize(config, &hints, &known, &folds)?.into_iter();
     let whole = searches.next().unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    let whole = match whole {
-        Ok(search) => search,
-        Err(fault) => {
-            report.refused("extract", fault.message);
-            return Ok(None);
-        }
-    };
-    let Some(best) = whole.found.first() else {
-        report.refused("extract", unexplained(&whole));
-        return Ok(None);
-    };
-    report.program(&best.text, best.cost, whole.steps);
+    let Some(best) = program(whole, contract, &known, report) else { return Ok(None) };
 
     let finding = check(&best.program, &known)?;
     if let Some(counterexample) = finding.counterexamples.first() {
@@ -118,7 +108,12 @@ fn compiled(
 
     let program = if contract.guard == GuardPolicy::Auto {
         progress::report("guard", 0, None);
-        let guarded = calibrate(&known, &best.program, &held_out, Policy { quantile: config.quantile })?;
+        let guarded = calibrate(
+            &known,
+            &best.program,
+            &held_out,
+            Policy { quantile: contract.acceptance.guard_admit_ppm.unwrap_or(config.quantile) },
+        )?;
         report.passed("guard", "calibrated on the held-out answers");
         guarded
     } else {
@@ -135,6 +130,37 @@ fn compiled(
         held_out,
         notes: report.notes(),
     }))
+}
+
+/// The cheapest program that was found, or the table of what was recorded where there is
+/// none and the contract asks for no rule.
+fn program(
+    search: Result<Search, Fault>,
+    contract: &Contract,
+    known: &[Observation],
+    report: &mut Report,
+) -> Option<Candidate> {
+    let why = match search {
+        Ok(search) => match search.found.first() {
+            Some(best) => {
+                report.program(&best.text, best.cost, search.steps);
+                return Some(best.clone());
+            }
+            None => unexplained(&search),
+        },
+        Err(fault) => fault.message,
+    };
+    if !contract.acceptance.memorise {
+        report.refused("extract", why);
+        return None;
+    }
+    report.remark("extract", why);
+    let Some((program, text)) = table::program(known, &contract.input, &contract.output) else {
+        report.refused("table", "the table of what was recorded is no valid program");
+        return None;
+    };
+    report.passed("table", format!("{} recorded inputs, because the contract says memorise = true", known.len()));
+    Some(Candidate { program, cost: u32::MAX, text })
 }
 
 /// What a program can be made from: observations with one output and no error, and the

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 
 use auto_json::Value;
-use auto_schema::contract::{Budgets, Contract, GuardPolicy, Match};
+use auto_schema::contract::{Contract, GuardPolicy, Match};
 
 use crate::claims::{Answer, Expectation, expectations, interface, properties};
-use crate::evidence::{Candidate, Observation, Outcome, Scored};
-use crate::finding::{Breaches, Finding, Status, percent, ppm, shown};
+use crate::evidence::{Candidate, Evidence, Hearings, Observation, Outcome};
+use crate::finding::{Breaches, Finding, MILLION, Status, percent, ppm, reaches, shown};
+use crate::{budgets, held_out};
 
-pub(crate) fn judge(contract: &Contract, observations: &[Observation], candidate: &Candidate) -> Vec<Finding> {
+pub(crate) fn judge(contract: &Contract, evidence: &Evidence, candidate: &Candidate) -> Vec<Finding> {
+    let (observations, hearings) = (evidence.observations.as_slice(), &evidence.hearings);
     let inputs: Vec<&Value> = observations.iter().map(|seen| &seen.input).collect();
     let (outcomes, impure) = by_input(candidate);
     let answers: Vec<Answer> = outcomes
@@ -22,17 +24,18 @@ pub(crate) fn judge(contract: &Contract, observations: &[Observation], candidate
         .collect();
     let witnessed: BTreeMap<&Value, &Observation> = observations.iter().map(|seen| (&seen.input, seen)).collect();
 
-    let mut findings = vec![guard(contract, candidate.guarded), agreement(contract, observations, &outcomes)];
+    let mut findings = vec![guard(contract, candidate.guarded), agreement(contract, evidence, &outcomes)];
     findings.extend(impure);
     findings.push(capabilities(candidate, &outcomes));
     findings.extend(interface(contract, &inputs, &answers));
     for claim in expectations(contract) {
         let seen = witnessed.contains_key(claim.input);
-        findings.push(answered(&claim, outcomes.get(claim.input).copied(), seen));
+        findings.push(answered(&claim, outcomes.get(claim.input).copied(), seen, hearings));
     }
-    findings.extend(properties(contract, &answers));
-    findings.extend(out_of_fold(contract, &candidate.held_out));
-    findings.extend(budgets(contract.budgets));
+    findings.extend(properties(contract, &answers, hearings));
+    findings.extend(held_out::judge(contract, &candidate.held_out, hearings));
+    findings.extend(budgets::artifact(contract.budgets.artifact, candidate));
+    findings.extend(budgets::reference(contract.budgets.reference));
     findings
 }
 
@@ -69,6 +72,8 @@ fn guard(contract: &Contract, guarded: bool) -> Finding {
 struct Tally {
     total: usize,
     matched: usize,
+    /// Of these, by a judge's word.
+    judged: usize,
     /// Unequal answers that a judge could still call the same.
     open: usize,
     wrong: usize,
@@ -78,18 +83,20 @@ struct Tally {
     missing: usize,
     divergent: usize,
     errored: usize,
+    /// Where unequal answers part from the recorded output, and how often.
+    places: BTreeMap<String, usize>,
     breaches: Breaches,
 }
 
 impl Tally {
     /// Counts one recorded input.
-    fn count(&mut self, seen: &Observation, outcome: Option<&Outcome>, compare: Match) {
+    fn count(&mut self, seen: &Observation, outcome: Option<&Outcome>, compare: Match, hearings: &Hearings) {
         self.total += 1;
         let expected = match (seen.outputs.as_slice(), compare) {
             _ if seen.errors > 0 => None,
             ([(output, _)], _) => Some(output),
             (_, Match::Judged) => majority(seen),
-            (_, Match::Exact) => None,
+            (_, Match::Exact | Match::Approximate(_)) => None,
         };
         let Some(expected) = expected else {
             let errored = seen.errors > 0 || seen.outputs.is_empty();
@@ -98,8 +105,13 @@ impl Tally {
             return self.breaches.add(&seen.input, why);
         };
         let (counter, why) = match outcome {
-            Some(Outcome::Answer(answer)) if answer == expected => {
+            Some(Outcome::Answer(answer)) if compare.agrees(answer, expected) => {
                 self.matched += 1;
+                return;
+            }
+            Some(Outcome::Answer(answer)) if hearings.same(&seen.input, expected, answer) == Some(true) => {
+                self.matched += 1;
+                self.judged += 1;
                 return;
             }
             None => {
@@ -107,7 +119,9 @@ impl Tally {
                 return;
             }
             Some(Outcome::Answer(answer)) => {
-                let counter = if compare == Match::Judged { &mut self.open } else { &mut self.wrong };
+                *self.places.entry(parting(answer, expected)).or_default() += 1;
+                let open = compare == Match::Judged && hearings.same(&seen.input, expected, answer).is_none();
+                let counter = if open { &mut self.open } else { &mut self.wrong };
                 (counter, format!("it answers {}, recorded is {}", shown(answer), shown(expected)))
             }
             Some(Outcome::Abstain(reason, score, limit)) => {
@@ -134,7 +148,20 @@ impl Tally {
         let rest: String =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect();
         let share = percent(ppm(self.matched, self.total));
-        format!("{} of {} equal ({share}){rest}{}", self.matched, self.total, self.breaches.why())
+        let judged = if self.judged > 0 { format!(", {} of them JUDGED", self.judged) } else { String::new() };
+        let (matched, total) = (self.matched, self.total);
+        format!("{matched} of {total} equal ({share}){judged}{rest}{}{}", self.grouped(), self.breaches.why())
+    }
+
+    /// Unequal answers, grouped by where they first part from what was recorded.
+    fn grouped(&self) -> String {
+        if self.places.keys().all(String::is_empty) {
+            return String::new();
+        }
+        let mut places: Vec<(&String, &usize)> = self.places.iter().collect();
+        places.sort_by(|(a, many), (b, more)| more.cmp(many).then(a.cmp(b)));
+        let places: Vec<String> = places.iter().take(5).map(|(place, count)| format!("{count} at {place:?}")).collect();
+        format!("; they part {}", places.join(", "))
     }
 }
 
@@ -147,32 +174,38 @@ fn majority(seen: &Observation) -> Option<&Value> {
 
 /// Whether the artifact gives what was recorded: everywhere, or as often as the contract
 /// asks. Exact comparison needs recordings that agree with themselves.
-fn agreement(contract: &Contract, observations: &[Observation], outcomes: &Outcomes) -> Finding {
-    let acceptance = contract.acceptance;
+fn agreement(contract: &Contract, evidence: &Evidence, outcomes: &Outcomes) -> Finding {
+    let acceptance = &contract.acceptance;
     let mut tally = Tally::default();
-    for seen in observations {
-        tally.count(seen, outcomes.get(&seen.input).copied(), acceptance.differential_match);
+    for seen in &evidence.observations {
+        tally.count(seen, outcomes.get(&seen.input).copied(), acceptance.compare, &evidence.hearings);
     }
-    let milli = acceptance.differential_min_agreement_milli;
-    let claim = match milli {
+    let floor = acceptance.agreement_min_ppm;
+    let claim = match floor {
         None => "every recorded input is answered with its one recorded output".to_owned(),
-        Some(milli) => format!("at least {milli}/1000 of the recorded inputs are answered as recorded"),
+        Some(floor) => format!("at least {} of the recorded inputs are answered as recorded", percent(floor)),
     };
     let most = tally.matched + tally.open + tally.missing;
-    let status = reaches(tally.matched, most, tally.total, milli.unwrap_or(1_000), 1_000);
+    let status = reaches(tally.matched, most, tally.total, floor.unwrap_or(MILLION));
     let detail = if tally.total == 0 { "nothing was recorded".to_owned() } else { tally.detail() };
     Finding::new("replay/agreement", status, claim, detail).with(&tally.breaches)
 }
 
-/// Whether a share is reached that is known to lie between `least` and `most` of `total`.
-/// `least / total >= share / unit`, in whole numbers.
-fn reaches(least: usize, most: usize, total: usize, share: u32, unit: u128) -> Status {
-    let wanted = u128::from(share) * total as u128;
-    match total {
-        0 => Status::Inconclusive,
-        _ if least as u128 * unit >= wanted => Status::Pass,
-        _ if most as u128 * unit >= wanted => Status::Inconclusive,
-        _ => Status::Fail,
+/// The path at which two values first differ; empty for the whole.
+fn parting(a: &Value, b: &Value) -> String {
+    match (a, b) {
+        (Value::Record(a), Value::Record(b)) if a.len() == b.len() => {
+            let mut pairs = a.iter().zip(b.iter());
+            match pairs.find(|((key, a), (other, b))| key != other || a != b) {
+                Some(((key, a), (other, b))) if key == other => format!("/{key}{}", parting(a, b)),
+                _ => String::new(),
+            }
+        }
+        (Value::List(a), Value::List(b)) if a.len() == b.len() => {
+            let pair = a.iter().zip(b).find(|(a, b)| a != b);
+            pair.map_or_else(String::new, |(a, b)| format!("/*{}", parting(a, b)))
+        }
+        _ => String::new(),
     }
 }
 
@@ -198,18 +231,22 @@ fn capabilities(candidate: &Candidate, outcomes: &Outcomes) -> Finding {
 
 /// An expectation about an artifact. Where it does not answer, that is a failure on a
 /// recorded input and an open question on any other.
-fn answered(claim: &Expectation, outcome: Option<&Outcome>, recorded: bool) -> Finding {
+fn answered(claim: &Expectation, outcome: Option<&Outcome>, recorded: bool, hearings: &Hearings) -> Finding {
     let finding = |status, detail: String| Finding::new(claim.id.as_str(), status, claim.claim.as_str(), detail);
     let silent = if recorded { Status::Fail } else { Status::Inconclusive };
     let finding = match outcome {
         None => finding(Status::Inconclusive, "it was not run on this input".to_owned()),
         Some(Outcome::Answer(answer)) => match (claim.expected, claim.compare) {
             (None, _) => finding(Status::Pass, format!("it answers {}", shown(answer))),
-            (Some(expected), _) if answer == expected => finding(Status::Pass, "it gives that output".to_owned()),
-            (_, Match::Exact) => finding(Status::Fail, format!("it answers {}", shown(answer))),
-            (_, Match::Judged) => {
-                finding(Status::Inconclusive, format!("it answers {}; no judge was asked", shown(answer)))
+            (Some(expected), compare) if compare.agrees(answer, expected) => {
+                finding(Status::Pass, "it gives that output".to_owned())
             }
+            (_, Match::Exact | Match::Approximate(_)) => finding(Status::Fail, format!("it answers {}", shown(answer))),
+            (Some(expected), Match::Judged) => match hearings.same(claim.input, expected, answer) {
+                Some(true) => finding(Status::Pass, format!("it answers {} (JUDGED the same)", shown(answer))),
+                Some(false) => finding(Status::Fail, format!("it answers {} (JUDGED another)", shown(answer))),
+                None => finding(Status::Inconclusive, format!("it answers {}; no judge was asked", shown(answer))),
+            },
         },
         Some(Outcome::Abstain(reason, score, limit)) => {
             finding(silent, format!("it abstains ({reason} {score} above {limit})"))
@@ -219,68 +256,4 @@ fn answered(claim: &Expectation, outcome: Option<&Outcome>, recorded: bool) -> F
     };
     let counterexample = (finding.status == Status::Fail).then(|| claim.input.clone());
     Finding { counterexample, ..finding }
-}
-
-/// How often programs were right about inputs they had not been shown. An abstention is
-/// not right. Judged only where the contract sets a floor; not even told where nothing
-/// was held out and nothing is asked.
-fn out_of_fold(contract: &Contract, held_out: &[Scored]) -> Option<Finding> {
-    let floor = contract.acceptance.out_of_fold_min_ppm;
-    if held_out.is_empty() && floor.is_none() {
-        return None;
-    }
-    let mut breaches = Breaches::default();
-    let (mut right, mut wrong, mut abstained, mut failed) = (0, 0, 0, 0);
-    for row in held_out {
-        let why = match &row.outcome {
-            Outcome::Answer(answer) if *answer == row.expected => {
-                right += 1;
-                continue;
-            }
-            Outcome::Answer(answer) => {
-                wrong += 1;
-                format!("the answer is {}, recorded is {}", shown(answer), shown(&row.expected))
-            }
-            Outcome::Abstain(..) | Outcome::Request(_) => {
-                abstained += 1;
-                "there is no answer".to_owned()
-            }
-            Outcome::Failed(why) => {
-                failed += 1;
-                format!("it fails: {why}")
-            }
-        };
-        breaches.add(&row.input, why);
-    }
-    let open = if contract.acceptance.differential_match == Match::Judged { wrong } else { 0 };
-    let total = held_out.len();
-    let status = floor.map_or(Status::Pass, |floor| reaches(right, right + open, total, floor, 1_000_000));
-    let claim = match floor {
-        Some(floor) => format!("at least {} of held-out inputs are answered rightly", percent(floor)),
-        None => "held-out answers are counted; the contract sets no floor".to_owned(),
-    };
-    let share = percent(ppm(right, total));
-    let detail = format!(
-        "{right} of {total} right ({share}), {wrong} wrong, {abstained} without an answer, {failed} failed{}",
-        breaches.why()
-    );
-    let finding = Finding::new("out-of-fold", status, claim, detail);
-    Some(if status == Status::Pass { finding } else { finding.with(&breaches) })
-}
-
-/// Budgets are promises about the reference. They were measured, if at all, when the
-/// recordings were verified; an artifact is not billed, and steps are not time.
-fn budgets(budgets: Budgets) -> Option<Finding> {
-    let names = [
-        (budgets.max_latency_ms_p95, "max_latency_ms_p95"),
-        (budgets.max_cost_usd_micros, "max_cost_usd_micros"),
-        (budgets.max_tokens, "max_tokens"),
-    ];
-    let names: Vec<&str> = names.iter().filter(|(most, _)| most.is_some()).map(|(_, name)| *name).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let detail = format!("{} not judged here; `verify` judges the recordings by them", names.join(", "));
-    let claim = "budgets are of the reference and ask nothing of an artifact";
-    Some(Finding::new("budget/reference", Status::Pass, claim, detail))
 }

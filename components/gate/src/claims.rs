@@ -2,9 +2,10 @@
 //! what examples and eval cases expect.
 
 use auto_json::Value;
-use auto_schema::contract::{Contract, Match};
+use auto_schema::contract::{Contract, Match, Property};
 use auto_schema::types::Type;
 
+use crate::evidence::{Hearings, Ruling};
 use crate::finding::{Breaches, Finding, Status, shown};
 
 /// An input and an output that was given for it.
@@ -42,10 +43,11 @@ pub(crate) fn expectations(contract: &Contract) -> Vec<Expectation<'_>> {
     examples.chain(cases).collect()
 }
 
-fn judged(compare: Match) -> &'static str {
+fn judged(compare: Match) -> String {
     match compare {
-        Match::Exact => "",
-        Match::Judged => ", or what a judge calls the same",
+        Match::Exact => String::new(),
+        Match::Approximate(tolerance) => format!(", numbers up to {} apart", tolerance.text()),
+        Match::Judged => ", or what a judge calls the same".to_owned(),
     }
 }
 
@@ -60,7 +62,7 @@ pub(crate) fn interface(contract: &Contract, inputs: &[&Value], answers: &[Answe
 
 fn conformance(id: &str, what: &str, ty: &Type, values: &[Answer]) -> Finding {
     let claim = format!("every {what} is of the type {ty}");
-    each(id, claim, what, values, |value| {
+    each(id, claim, what, values, |_, value| {
         ty.accepts(value).map_err(|mismatch| {
             let place = if mismatch.path.is_empty() { String::new() } else { format!(" at {}", mismatch.path) };
             format!("expected {}{place}, got {}", mismatch.expected, mismatch.got)
@@ -69,12 +71,41 @@ fn conformance(id: &str, what: &str, ty: &Type, values: &[Answer]) -> Finding {
 }
 
 /// What the properties say of every output.
-pub(crate) fn properties(contract: &Contract, answers: &[Answer]) -> Vec<Finding> {
+pub(crate) fn properties(contract: &Contract, answers: &[Answer], hearings: &Hearings) -> Vec<Finding> {
     let properties = contract.properties.iter().enumerate();
     let findings = properties.map(|(index, property)| {
-        each(&format!("property/{index}"), property.claim(), "output", answers, |output| property.check(output))
+        let id = property.name.as_ref().map_or_else(|| format!("property/{index}"), |name| format!("property/{name}"));
+        match property.predicate() {
+            Some(_) => ruled(&id, index, property, answers, hearings),
+            None => each(&id, property.sentence(), "output", answers, |input, output| property.check(input, output)),
+        }
     });
     findings.collect()
+}
+
+/// A property that a predicate decides. One that failed breaks the property; one that was
+/// not asked leaves it open.
+fn ruled(id: &str, index: usize, property: &Property, answers: &[Answer], hearings: &Hearings) -> Finding {
+    let applies: Vec<Answer> =
+        answers.iter().copied().filter(|(input, output)| property.applies(input, output)).collect();
+    let unasked = applies.iter().filter(|(input, output)| hearings.ruling(index, input, output).is_none()).count();
+    let finding = each(id, property.sentence(), "output", &applies, |input, output| {
+        match hearings.ruling(index, input, output) {
+            Some(Ruling::Holds) | None => Ok(()),
+            Some(Ruling::Broken(why)) => Err(why.clone()),
+            Some(Ruling::Failed(how)) => Err(format!("the predicate failed: {how}")),
+        }
+    });
+    match finding.status {
+        Status::Pass if unasked > 0 => {
+            let detail = format!("the predicate was not asked about {unasked} of {} outputs", applies.len());
+            Finding { status: Status::Inconclusive, detail, ..finding }
+        }
+        _ if applies.is_empty() && !answers.is_empty() => {
+            Finding { status: Status::Pass, detail: "it applies to none of the outputs".to_owned(), ..finding }
+        }
+        _ => finding,
+    }
 }
 
 /// A claim about each of some values; of none it says nothing.
@@ -83,11 +114,11 @@ fn each(
     claim: String,
     what: &str,
     values: &[Answer],
-    check: impl Fn(&Value) -> Result<(), String>,
+    check: impl Fn(&Value, &Value) -> Result<(), String>,
 ) -> Finding {
     let mut breaches = Breaches::default();
     for (input, value) in values {
-        if let Err(why) = check(value) {
+        if let Err(why) = check(input, value) {
             breaches.add(input, format!("the {what} is {}: {why}", shown(value)));
         }
     }

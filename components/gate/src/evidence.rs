@@ -1,6 +1,8 @@
 //! What the gate is given, with every JSON text read. The types mirror the WIT interface;
 //! reading them is the only thing that can go wrong here.
 
+use std::collections::BTreeMap;
+
 use auto_json::Value;
 use auto_kit::{Fault, json, types};
 
@@ -15,6 +17,70 @@ pub struct Evidence {
     pub observations: Vec<Observation>,
     /// The recordings themselves or an artifact.
     pub subject: Subject,
+    /// What predicates and a judge said.
+    pub hearings: Hearings,
+}
+
+/// What was asked of others about outputs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hearings {
+    /// By property, input and output.
+    rulings: BTreeMap<(usize, Value, Value), Ruling>,
+    /// Whether they mean the same, by input, expected and actual output.
+    opinions: BTreeMap<(Value, Value, Value), bool>,
+}
+
+/// What a predicate says of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// It holds.
+    Holds,
+    /// It does not; why.
+    Broken(String),
+    /// The predicate failed: how.
+    Failed(String),
+}
+
+impl Hearings {
+    /// What the predicate of a property says, if it was asked.
+    pub(crate) fn ruling(&self, property: usize, input: &Value, output: &Value) -> Option<&Ruling> {
+        self.rulings.get(&(property, input.clone(), output.clone()))
+    }
+
+    /// Whether a judge calls an output the same as the expected one, if one was asked.
+    pub(crate) fn same(&self, input: &Value, expected: &Value, output: &Value) -> Option<bool> {
+        self.opinions.get(&(input.clone(), expected.clone(), output.clone())).copied()
+    }
+
+    /// Adds what a predicate said.
+    pub fn rule(&mut self, property: usize, input: Value, output: Value, ruling: Ruling) {
+        self.rulings.insert((property, input, output), ruling);
+    }
+
+    /// Adds what a judge said.
+    pub fn opine(&mut self, input: Value, expected: Value, output: Value, same: bool) {
+        self.opinions.insert((input, expected, output), same);
+    }
+
+    fn read(evidence: &wit::Evidence) -> Result<Hearings, Fault> {
+        let mut hearings = Hearings::default();
+        for (index, ruled) in evidence.rulings.iter().enumerate() {
+            let text = |text: &str, key: &str| json(text, &format!("/rulings/{index}/{key}"));
+            let ruling = match &ruled.ruling {
+                wit::Ruling::Holds => Ruling::Holds,
+                wit::Ruling::Broken(why) => Ruling::Broken(why.clone()),
+                wit::Ruling::Failed(how) | wit::Ruling::Other(how) => Ruling::Failed(how.clone()),
+            };
+            let (input, output) = (text(&ruled.input, "input")?, text(&ruled.output, "output")?);
+            hearings.rule(ruled.property as usize, input, output, ruling);
+        }
+        for (index, opinion) in evidence.opinions.iter().enumerate() {
+            let text = |text: &str, key: &str| json(text, &format!("/opinions/{index}/{key}"));
+            let (input, expected) = (text(&opinion.input, "input")?, text(&opinion.expected, "expected")?);
+            hearings.opine(input, expected, text(&opinion.output, "output")?, opinion.same);
+        }
+        Ok(hearings)
+    }
 }
 
 /// What is judged.
@@ -46,6 +112,12 @@ pub struct Candidate {
     pub capabilities: Vec<String>,
     /// Whether a guard is inside.
     pub guarded: bool,
+    /// Bytes of the module.
+    pub size: u32,
+    /// Whether steps were counted.
+    pub metered: bool,
+    /// Microseconds of a call, the 95th percentile, where the contract asks.
+    pub latency_us_p95: Option<u64>,
     /// Every observation, example and eval case, run in the sandbox.
     pub replays: Vec<Replay>,
     /// Answers by programs that had not been shown the input.
@@ -59,6 +131,8 @@ pub struct Replay {
     pub input: Value,
     /// How the call ended.
     pub outcome: Outcome,
+    /// Metered steps it took.
+    pub steps: u64,
 }
 
 /// An answer for an input that the program had not been shown.
@@ -90,6 +164,7 @@ pub enum Outcome {
 impl Evidence {
     /// Reads every text. Fault: `bad-json`, with a pointer to the text that is none.
     pub(crate) fn read(evidence: wit::Evidence) -> Result<Evidence, Fault> {
+        let hearings = Hearings::read(&evidence)?;
         let subject = match evidence.subject {
             wit::Subject::Recordings(reference) => Subject::Recordings(Reference {
                 durations: reference.durations,
@@ -102,15 +177,18 @@ impl Evidence {
                 held_out: candidate.held_out.iter().enumerate().map(scored).collect::<Result<_, _>>()?,
                 capabilities: candidate.capabilities,
                 guarded: candidate.guarded,
+                size: candidate.size,
+                metered: candidate.metered,
+                latency_us_p95: candidate.latency_us_p95,
             }),
         };
-        Ok(Evidence { observations: auto_kit::rows(&evidence.observations)?, subject })
+        Ok(Evidence { observations: auto_kit::rows(&evidence.observations)?, subject, hearings })
     }
 }
 
 fn replay((index, replay): (usize, &types::Replay)) -> Result<Replay, Fault> {
     let input = json(&replay.input, &format!("/replays/{index}/input"))?;
-    Ok(Replay { input, outcome: outcome(&replay.outcome) })
+    Ok(Replay { input, outcome: outcome(&replay.outcome), steps: replay.steps })
 }
 
 fn scored((index, scored): (usize, &types::Scored)) -> Result<Scored, Fault> {

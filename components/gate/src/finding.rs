@@ -104,6 +104,21 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
+/// The whole, in parts per million.
+pub(crate) const MILLION: u32 = 1_000_000;
+
+/// Whether a share is reached that is known to lie between `least` and `most` of `total`:
+/// `least / total >= share / 1,000,000`, in whole numbers.
+pub(crate) fn reaches(least: usize, most: usize, total: usize, share: u32) -> Status {
+    let wanted = u128::from(share) * total as u128;
+    match total {
+        0 => Status::Inconclusive,
+        _ if least as u128 * u128::from(MILLION) >= wanted => Status::Pass,
+        _ if most as u128 * u128::from(MILLION) >= wanted => Status::Inconclusive,
+        _ => Status::Fail,
+    }
+}
+
 /// `part / whole` in parts per million, rounded down; 0 of nothing is 0.
 pub(crate) fn ppm(part: usize, whole: usize) -> u32 {
     let share = (part as u128 * 1_000_000).checked_div(whole as u128).unwrap_or(0);

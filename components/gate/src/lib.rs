@@ -5,13 +5,16 @@
 //!
 //! This file is the door: text in, verdict out. [`decide`] is the gate itself.
 
+mod admit;
 mod artifact;
+mod budgets;
 mod claims;
 mod evidence;
 mod finding;
+mod held_out;
 mod recordings;
 
-pub use evidence::{Candidate, Evidence, Observation, Outcome, Reference, Replay, Scored, Subject};
+pub use evidence::{Candidate, Evidence, Hearings, Observation, Outcome, Reference, Replay, Ruling, Scored, Subject};
 pub use finding::{Finding, Status, Verdict};
 
 use auto_kit::{Fault, json};
@@ -26,13 +29,14 @@ mod bindings {
     });
 }
 
+use bindings::exports::auto::pass::admit as wit_admit;
 use bindings::exports::auto::pass::gate as wit;
 
 /// Judges by the contract. Every violation is in the verdict, each claim once.
 pub fn decide(contract: &Contract, evidence: &Evidence) -> Verdict {
     let findings = match &evidence.subject {
-        Subject::Recordings(reference) => recordings::judge(contract, &evidence.observations, reference),
-        Subject::Artifact(candidate) => artifact::judge(contract, &evidence.observations, candidate),
+        Subject::Recordings(reference) => recordings::judge(contract, evidence, reference),
+        Subject::Artifact(candidate) => artifact::judge(contract, evidence, candidate),
     };
     Verdict::of(findings)
 }
@@ -46,6 +50,16 @@ impl wit::Guest for Component {
             .map_err(|error| Fault::new("bad-contract", format!("{} [{}]", error.message, error.code)).at(error.at))?;
         let evidence = Evidence::read(evidence)?;
         Ok(decide(&contract, &evidence).into())
+    }
+}
+
+impl wit_admit::Guest for Component {
+    fn decide(
+        before: wit_admit::Snapshot,
+        after: wit_admit::Snapshot,
+        policy: wit_admit::Policy,
+    ) -> wit_admit::Decision {
+        admit::decide(&before, &after, &policy)
     }
 }
 
@@ -69,11 +83,13 @@ mod tests {
             size: 100,
             capabilities: vec![],
             guarded: true,
+            metered: true,
+            latency_us_p95: None,
             replays: vec![replay],
             held_out: vec![],
         };
         let observations = auto_kit::testing::observations([("1", "2")]);
-        wit::Evidence { observations, subject: wit::Subject::Artifact(candidate) }
+        wit::Evidence { observations, subject: wit::Subject::Artifact(candidate), rulings: vec![], opinions: vec![] }
     }
 
     #[test]

@@ -6,10 +6,11 @@ use auto_json::Value;
 use auto_schema::contract::{Contract, Match};
 
 use crate::claims::{Answer, Expectation, expectations, interface, properties};
-use crate::evidence::{Observation, Reference};
+use crate::evidence::{Evidence, Hearings, Observation, Reference};
 use crate::finding::{Breaches, Finding, Status, shown};
 
-pub(crate) fn judge(contract: &Contract, observations: &[Observation], reference: &Reference) -> Vec<Finding> {
+pub(crate) fn judge(contract: &Contract, evidence: &Evidence, reference: &Reference) -> Vec<Finding> {
+    let observations = evidence.observations.as_slice();
     let inputs: Vec<&Value> = observations.iter().map(|seen| &seen.input).collect();
     let answers: Vec<Answer> =
         observations.iter().flat_map(|seen| seen.outputs.iter().map(|(output, _)| (&seen.input, output))).collect();
@@ -18,8 +19,9 @@ pub(crate) fn judge(contract: &Contract, observations: &[Observation], reference
     let mut findings = vec![observed(observations), errors(observations), divergence(observations)];
     findings.extend(interface(contract, &inputs, &answers));
     let expected = expectations(contract);
-    findings.extend(expected.iter().map(|claim| witnessed(claim, by_input.get(claim.input).copied())));
-    findings.extend(properties(contract, &answers));
+    findings
+        .extend(expected.iter().map(|claim| witnessed(claim, by_input.get(claim.input).copied(), &evidence.hearings)));
+    findings.extend(properties(contract, &answers, &evidence.hearings));
     findings.extend(budgets(contract, reference));
     findings
 }
@@ -68,7 +70,7 @@ fn divergence(observations: &[Observation]) -> Finding {
 }
 
 /// An expectation holds if its input was recorded and every recording gave that output.
-fn witnessed(claim: &Expectation, seen: Option<&Observation>) -> Finding {
+fn witnessed(claim: &Expectation, seen: Option<&Observation>, hearings: &Hearings) -> Finding {
     let finding = |status, detail: String| Finding::new(claim.id.as_str(), status, claim.claim.as_str(), detail);
     let Some(seen) = seen.filter(|seen| !seen.outputs.is_empty()) else {
         return finding(Status::Inconclusive, "no output was recorded for its input".to_owned());
@@ -77,24 +79,33 @@ fn witnessed(claim: &Expectation, seen: Option<&Observation>) -> Finding {
     let Some(expected) = claim.expected else {
         return finding(Status::Pass, format!("recorded {total} times"));
     };
-    let other = seen.outputs.iter().filter(|(output, _)| output != expected);
+    // What is not the same without asking, and not by the judge's word.
+    let judged = |output: &Value| match claim.compare {
+        Match::Judged => hearings.same(claim.input, expected, output),
+        _ => Some(false),
+    };
+    let other = seen
+        .outputs
+        .iter()
+        .filter(|(output, _)| !claim.compare.agrees(output, expected) && judged(output) != Some(true));
     let differing: u64 = other.clone().map(|(_, count)| u64::from(*count)).sum();
-    let Some((output, _)) = other.into_iter().next() else {
-        return finding(Status::Pass, format!("recorded {total} times with that output"));
+    let Some((output, _)) = other.clone().next() else {
+        let by_judge = seen.outputs.iter().any(|(output, _)| !claim.compare.agrees(output, expected));
+        let how = if by_judge { " (JUDGED)" } else { "" };
+        return finding(Status::Pass, format!("recorded {total} times with that output{how}"));
     };
     let detail = format!("{differing} of {total} recordings gave another output, such as {}", shown(output));
-    match claim.compare {
-        Match::Judged => finding(Status::Inconclusive, format!("{detail}; no judge was asked")),
-        Match::Exact => {
-            let finding = finding(Status::Fail, detail);
-            Finding { counterexample: Some(claim.input.clone()), ..finding }
-        }
+    if other.into_iter().all(|(output, _)| judged(output).is_none()) {
+        return finding(Status::Inconclusive, format!("{detail}; no judge was asked"));
     }
+    let how = if claim.compare == Match::Judged { " (JUDGED)" } else { "" };
+    let finding = finding(Status::Fail, format!("{detail}{how}"));
+    Finding { counterexample: Some(claim.input.clone()), ..finding }
 }
 
 fn budgets(contract: &Contract, reference: &Reference) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let budgets = contract.budgets;
+    let budgets = contract.budgets.reference;
     if let Some(most) = budgets.max_latency_ms_p95 {
         findings.push(budget("latency", "us", &reference.durations, most.saturating_mul(1_000)));
     }

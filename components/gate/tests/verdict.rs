@@ -1,7 +1,8 @@
 //! What the gate lets pass, what it refuses, and what it will not say.
 
 use auto_gate::{
-    Candidate, Evidence, Finding, Observation, Outcome, Reference, Replay, Scored, Status, Subject, Verdict, decide,
+    Candidate, Evidence, Finding, Hearings, Observation, Outcome, Reference, Replay, Ruling, Scored, Status, Subject,
+    Verdict, decide,
 };
 use auto_json::Value;
 use auto_schema::contract::Contract;
@@ -29,15 +30,33 @@ fn seen(input: &str, outputs: &[(&str, u32)], errors: u32) -> Observation {
 }
 
 fn recordings(contract: &Contract, observations: &[Observation], reference: Reference) -> Verdict {
-    decide(contract, &Evidence { observations: observations.to_vec(), subject: Subject::Recordings(reference) })
+    decide(
+        contract,
+        &Evidence {
+            observations: observations.to_vec(),
+            subject: Subject::Recordings(reference),
+            hearings: Hearings::default(),
+        },
+    )
 }
 
 fn artifact(contract: &Contract, observations: &[Observation], candidate: Candidate) -> Verdict {
-    decide(contract, &Evidence { observations: observations.to_vec(), subject: Subject::Artifact(candidate) })
+    decide(
+        contract,
+        &Evidence {
+            observations: observations.to_vec(),
+            subject: Subject::Artifact(candidate),
+            hearings: Hearings::default(),
+        },
+    )
 }
 
 fn answers(pairs: &[(&str, &str)]) -> Candidate {
-    let replay = |(input, output): &(&str, &str)| Replay { input: json(input), outcome: Outcome::Answer(json(output)) };
+    let replay = |(input, output): &(&str, &str)| Replay {
+        input: json(input),
+        outcome: Outcome::Answer(json(output)),
+        steps: 1,
+    };
     Candidate { guarded: true, replays: pairs.iter().map(replay).collect(), ..Candidate::default() }
 }
 
@@ -200,9 +219,13 @@ fn expectations_of_an_artifact() {
     );
     let mut candidate = answers(&[("1", "1"), ("2", "2"), ("6", "0")]);
     let abstain = || Outcome::Abstain("sketch".to_owned(), 900_000, 100_000);
-    candidate.replays.push(Replay { input: json("3"), outcome: abstain() });
-    candidate.replays.push(Replay { input: json("4"), outcome: abstain() });
-    candidate.replays.push(Replay { input: json("5"), outcome: Outcome::Failed("trap: unreachable".to_owned()) });
+    candidate.replays.push(Replay { input: json("3"), outcome: abstain(), steps: 1 });
+    candidate.replays.push(Replay { input: json("4"), outcome: abstain(), steps: 1 });
+    candidate.replays.push(Replay {
+        input: json("5"),
+        outcome: Outcome::Failed("trap: unreachable".to_owned()),
+        steps: 1,
+    });
     let verdict = artifact(&contract, &[seen("4", &[("4", 1)], 0)], candidate);
     let got: Vec<(&str, Status)> = verdict
         .findings
@@ -253,12 +276,12 @@ fn capabilities_and_purity() {
     let observations = [seen("1", &[("1", 1)], 0)];
     let mut candidate = answers(&[("1", "1"), ("2", "1"), ("2", "1")]);
     candidate.capabilities = vec!["tool:lookup".to_owned()];
-    candidate.replays.push(Replay { input: json("3"), outcome: Outcome::Request("tool:lookup".to_owned()) });
+    candidate.replays.push(Replay { input: json("3"), outcome: Outcome::Request("tool:lookup".to_owned()), steps: 1 });
     assert_eq!(artifact(&contract(""), &observations, candidate.clone()).status, Status::Pass);
-    candidate.replays.push(Replay { input: json("4"), outcome: Outcome::Request("tool:pay".to_owned()) });
+    candidate.replays.push(Replay { input: json("4"), outcome: Outcome::Request("tool:pay".to_owned()), steps: 1 });
     let verdict = artifact(&contract(""), &observations, candidate.clone());
     assert_eq!(find(&verdict, "capabilities").counterexample, Some(json("4")));
-    candidate.replays.push(Replay { input: json("2"), outcome: Outcome::Answer(json("0")) });
+    candidate.replays.push(Replay { input: json("2"), outcome: Outcome::Answer(json("0")), steps: 1 });
     let verdict = artifact(&contract(""), &observations, candidate);
     assert_eq!(find(&verdict, "replay/pure").counterexample, Some(json("2")));
 }
@@ -267,7 +290,8 @@ fn capabilities_and_purity() {
 fn faithful(count: usize) -> (Vec<Observation>, Candidate) {
     let text = |index: usize| index.to_string();
     let observations = (0..count).map(|index| seen(&text(index), &[(&text(index * 7), 2)], 0)).collect();
-    let replay = |index: usize| Replay { input: json(&text(index)), outcome: Outcome::Answer(json(&text(index * 7))) };
+    let replay =
+        |index: usize| Replay { input: json(&text(index)), outcome: Outcome::Answer(json(&text(index * 7))), steps: 1 };
     (observations, Candidate { guarded: true, replays: (0..count).map(replay).collect(), ..Candidate::default() })
 }
 
@@ -340,4 +364,138 @@ proptest! {
         let broken = observations.is_empty() || observations.iter().any(|seen| seen.errors > 0);
         prop_assert!(!broken || verdict.status > Status::Pass);
     }
+}
+
+/// A contract of version 1 over JSON values with some more members.
+fn newer(more: &str) -> Contract {
+    let text = format!(
+        r#"{{"contract_version":1,"task":"t","scope":{{"type":"task"}},"interface":{{"input":"json","output":"json"}}{more}}}"#
+    );
+    Contract::from_value(&json(&text)).unwrap()
+}
+
+fn heard(contract: &Contract, observations: &[Observation], candidate: Candidate, hearings: Hearings) -> Verdict {
+    decide(contract, &Evidence { observations: observations.to_vec(), subject: Subject::Artifact(candidate), hearings })
+}
+
+fn held_out(rows: &[(&str, &str, &str)]) -> Vec<Scored> {
+    let row = |(input, expected, answer): &(&str, &str, &str)| Scored {
+        fold: 0,
+        input: json(input),
+        expected: json(expected),
+        outcome: if *answer == "-" {
+            Outcome::Abstain("shape".to_owned(), 1, 0)
+        } else {
+            Outcome::Answer(json(answer))
+        },
+    };
+    rows.iter().map(row).collect()
+}
+
+#[test]
+fn a_predicate_decides_and_one_that_fails_or_was_not_asked_never_passes() {
+    let digest = "ab".repeat(32);
+    let contract = newer(&format!(
+        r#","property":[{{"kind":"predicate","sha256":"{digest}","name":"polite","when":{{"kind":"regex","pattern":"!"}}}}]"#
+    ));
+    let observations = [seen("1", &[("\"a!\"", 2)], 0), seen("2", &[("\"b\"", 2)], 0)];
+    let candidate = || answers(&[("1", "\"a!\""), ("2", "\"b\"")]);
+    let verdict = |ruling: Option<Ruling>| {
+        let mut hearings = Hearings::default();
+        if let Some(ruling) = ruling {
+            hearings.rule(0, json("1"), json("\"a!\""), ruling);
+        }
+        heard(&contract, &observations, candidate(), hearings)
+    };
+    assert_eq!(status(&verdict(Some(Ruling::Holds)), "property/polite"), Status::Pass);
+    assert_eq!(status(&verdict(None), "property/polite"), Status::Inconclusive);
+    let broken = verdict(Some(Ruling::Broken("it shouts".to_owned())));
+    assert_eq!(status(&broken, "property/polite"), Status::Fail);
+    assert!(find(&broken, "property/polite").detail.contains("it shouts"));
+    let failed = verdict(Some(Ruling::Failed("out-of-fuel".to_owned())));
+    assert_eq!(status(&failed, "property/polite"), Status::Fail);
+    assert!(find(&failed, "property/polite").detail.contains("the predicate failed: out-of-fuel"));
+    assert_eq!(failed.status, Status::Fail);
+}
+
+#[test]
+fn a_judges_word_counts_and_is_marked() {
+    let contract = newer(r#","acceptance":{"match":"judged","agreement_min_ppm":1000000}"#);
+    let observations = [seen("1", &[("\"hello\"", 2)], 0)];
+    let verdict = |same: Option<bool>| {
+        let mut hearings = Hearings::default();
+        if let Some(same) = same {
+            hearings.opine(json("1"), json("\"hello\""), json("\"hi\""), same);
+        }
+        heard(&contract, &observations, answers(&[("1", "\"hi\"")]), hearings)
+    };
+    let agreed = verdict(Some(true));
+    assert_eq!(status(&agreed, "replay/agreement"), Status::Pass);
+    assert!(find(&agreed, "replay/agreement").detail.contains("1 of them JUDGED"));
+    assert_eq!(status(&verdict(Some(false)), "replay/agreement"), Status::Fail);
+    assert_eq!(status(&verdict(None), "replay/agreement"), Status::Inconclusive);
+}
+
+#[test]
+fn approximate_answers_agree_up_to_the_tolerance() {
+    let contract = newer(r#","acceptance":{"match":"approximate","tolerance":0.01}"#);
+    let observations = [seen("1", &[(r#"{"total":3.50}"#, 2)], 0)];
+    let agreement = |answer: &str| {
+        status(&heard(&contract, &observations, answers(&[("1", answer)]), Hearings::default()), "replay/agreement")
+    };
+    assert_eq!(agreement(r#"{"total":3.51}"#), Status::Pass);
+    assert_eq!(agreement(r#"{"total":3.511}"#), Status::Fail);
+    assert_eq!(agreement(r#"{"total":"3.50"}"#), Status::Fail);
+}
+
+#[test]
+fn silent_errors_and_classes_are_judged_at_their_exact_boundary() {
+    let rows = [("1", "\"a\"", "\"a\""), ("2", "\"a\"", "\"b\""), ("3", "\"b\"", "-"), ("4", "\"b\"", "\"b\"")];
+    let observations = [seen("1", &[("\"a\"", 2)], 0)];
+    let judge = |acceptance: &str| {
+        let candidate = Candidate { held_out: held_out(&rows), ..answers(&[("1", "\"a\"")]) };
+        heard(&newer(&format!(r#","acceptance":{{{acceptance}}}"#)), &observations, candidate, Hearings::default())
+    };
+    assert_eq!(status(&judge(r#""max_silent_error_ppm":250000"#), "silent-error"), Status::Pass);
+    let verdict = judge(r#""max_silent_error_ppm":249999"#);
+    assert_eq!(status(&verdict, "silent-error"), Status::Fail);
+    assert_eq!(find(&verdict, "silent-error").counterexample, Some(json("2")));
+    let verdict = judge(r#""classes":{"path":"","min_ppm":500000}"#);
+    assert_eq!((status(&verdict, "class/\"a\""), status(&verdict, "class/\"b\"")), (Status::Pass, Status::Pass));
+    let verdict = judge(r#""classes":{"path":"","min_ppm":500001}"#);
+    assert_eq!((status(&verdict, "class/\"a\""), status(&verdict, "class/\"b\"")), (Status::Fail, Status::Fail));
+}
+
+#[test]
+fn an_artifact_is_held_to_its_own_budgets_and_never_to_the_references() {
+    let budgets = r#","budgets":{"reference":{"max_cost_usd_micros":0,"max_tokens":0},
+        "artifact":{"max_steps":9,"max_steps_p95":9,"max_bytes":100,"max_latency_us_p95":5}}"#;
+    let observations = [seen("1", &[("1", 2)], 0)];
+    let judge = |metered: bool, steps: u64, size: u32, latency_us_p95: Option<u64>| {
+        let mut candidate = Candidate { metered, size, latency_us_p95, ..answers(&[("1", "1")]) };
+        candidate.replays[0].steps = steps;
+        heard(&newer(budgets), &observations, candidate, Hearings::default())
+    };
+    assert_eq!(judge(true, 9, 100, Some(5)).status, Status::Pass);
+    assert_eq!(status(&judge(true, 10, 100, Some(5)), "budget/steps"), Status::Fail);
+    assert_eq!(status(&judge(true, 10, 100, Some(5)), "budget/steps-p95"), Status::Fail);
+    assert_eq!(status(&judge(true, 9, 101, Some(5)), "budget/bytes"), Status::Fail);
+    assert_eq!(status(&judge(true, 9, 100, Some(6)), "budget/latency"), Status::Fail);
+    assert_eq!(judge(true, 9, 100, None).status, Status::Inconclusive);
+    assert_eq!(status(&judge(false, 9, 100, Some(5)), "budget/steps"), Status::Inconclusive);
+    let twice = [judge(true, 9, 100, Some(4)), judge(true, 9, 100, Some(5))];
+    assert_eq!(twice[0], twice[1], "the same judgement has the same record, whatever the clock said");
+}
+
+#[test]
+fn wrong_answers_are_grouped_by_where_they_part() {
+    let observations = [
+        seen("1", &[(r#"{"a":1,"b":[1]}"#, 2)], 0),
+        seen("2", &[(r#"{"a":1,"b":[1]}"#, 2)], 0),
+        seen("3", &[(r#"{"a":1,"b":[1]}"#, 2)], 0),
+    ];
+    let candidate = answers(&[("1", r#"{"a":2,"b":[1]}"#), ("2", r#"{"a":1,"b":[2]}"#), ("3", r#"{"a":1,"b":[3]}"#)]);
+    let verdict = heard(&newer(""), &observations, candidate, Hearings::default());
+    let detail = &find(&verdict, "replay/agreement").detail;
+    assert!(detail.contains(r#"they part 2 at "/b/*", 1 at "/a""#), "{detail}");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use auto_engine::{ARTIFACTS, Engine, Options, Pass, Providers};
 use auto_runtime::{CACHE_BYTES, Cache};
+use auto_schema::contract::Predicate;
 use auto_schema::digest::Digest;
 
 use crate::failure::Failure;
@@ -119,6 +120,11 @@ impl Toolbox {
     pub fn driver(&self, name: &str) -> Result<Arc<Pass>, Failure> {
         let found = self.all.iter().rev().find(|pass| pass.label == name && exports(pass, JOB));
         found.cloned().ok_or_else(|| missing(&format!("the driver {name}")))
+    }
+
+    /// The components that a contract's predicates pin, loaded.
+    pub fn predicates(&self, given: Vec<Predicate>) -> Result<Vec<Arc<Pass>>, Failure> {
+        given.into_iter().map(|predicate| Ok(self.engine.load(&predicate.file, predicate.bytes)?)).collect()
     }
 
     /// The gate that decides: the built-in one, or the one `trusted` names by digest.

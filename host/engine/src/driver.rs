@@ -20,6 +20,7 @@ use crate::fault::{Fault, FaultClass};
 use crate::journal::{Durability, Journal, JournalError, Opening, Owner};
 use crate::name::InterfaceName;
 use crate::pass::Pass;
+use crate::predicate::Predicates;
 use crate::providers::{Provider, Providers};
 use crate::sandbox::NotABehavior;
 use crate::seal::{self, Court, Draft, Provenance, SealError};
@@ -51,6 +52,8 @@ pub struct Job {
     /// The components that came with the host: only code of their `emit` may be reused
     /// from call to call.
     pub builtin: BTreeSet<Digest>,
+    /// The components that the contract's predicates pin.
+    pub predicates: Vec<Arc<Pass>>,
     /// Told how far it is.
     pub progress: Progress,
     /// Told who runs the same job in the same folder, before waiting for its end.
@@ -101,7 +104,8 @@ impl Engine {
         let without = if job.trusted_gate { job.builtin.clone() } else { BTreeSet::new() };
         let gates = seal::gates(&job.pinned_gate, providers, &without)?;
         let trusted = job.trusted_gate.then_some(job.pinned_gate.digest);
-        let court = seal::court(job.contract, job.observations, gates, trusted);
+        let predicates = Predicates::bind(&job.contract, &job.predicates)?;
+        let court = seal::court(job.contract, job.observations, gates, trusted, predicates);
         let config = job.config.canonical().into_string();
         let owner = self.0.owner(&provider, &court, &config);
         let opening = Opening { reissue: job.reissue, waiting: &job.waiting };
@@ -137,17 +141,40 @@ impl Engine {
 
     /// Asks a gate about recordings. The verdict is `{"status", "findings"}`; the other
     /// value is the eval-run record, whose id is the SHA-256 of its canonical text.
+    /// `predicates` are the components that the contract pins.
     pub fn judge_recordings(
         &self,
         gate: &Arc<Pass>,
+        predicates: &[Arc<Pass>],
         contract: &Contract,
         observations: &[Observation],
         reference: &Reference,
     ) -> Result<(Value, Value), Fault> {
         let gates = seal::gates(gate, &Providers::new(), &BTreeSet::new())?;
-        let court = seal::court(contract.clone(), observations.to_vec(), gates, None);
+        let court =
+            seal::court(contract.clone(), observations.to_vec(), gates, None, Predicates::bind(contract, predicates)?);
         let (verdict, eval_run) = court.judge(&self.0, reference)?;
         Ok((verdict.to_record().into(), eval_run))
+    }
+
+    /// Asks a gate about an artifact that is there already: what it does on everything that
+    /// was observed or promised. As [`Engine::judge_recordings`].
+    pub fn judge_artifact(
+        &self,
+        gate: &Arc<Pass>,
+        predicates: &[Arc<Pass>],
+        contract: &Contract,
+        observations: &[Observation],
+        file: &[u8],
+    ) -> Result<(Value, Value), Fault> {
+        let gates = seal::gates(gate, &Providers::new(), &BTreeSet::new())?;
+        let predicates = Predicates::bind(contract, predicates)?;
+        let court = seal::court(contract.clone(), observations.to_vec(), gates, None, predicates);
+        match court.judge_artifact(&self.0, file) {
+            Ok((verdict, eval_run)) => Ok((verdict.to_record().into(), eval_run)),
+            Err(SealError::Gate(fault)) => Err(fault),
+            Err(SealError::Refused(code, why)) => Err(Fault::host(code, "verify", why)),
+        }
     }
 }
 
@@ -338,7 +365,10 @@ impl Lent {
     /// The journal also keeps which modules a built-in emit made.
     fn jobs(&mut self, interface: &InterfaceName, function: &str, args: &[Val]) -> Result<Vec<Val>, Fault> {
         let results = self.journaled(interface, function, args, |lent, args| {
-            let done = jobs::run(&lent.engine, &lent.providers, args)?;
+            let done = match jobs::run(&lent.engine, &lent.providers, args)? {
+                Ok(done) => done,
+                Err(fault) => return Some(Err(fault)),
+            };
             let seen = done.seen.iter();
             let emitted = seen.filter_map(|(provider, function, results)| lent.emitted(provider, function, results));
             let emitted = emitted.map(|digest| wire::text(digest.to_string())).collect();

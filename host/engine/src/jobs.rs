@@ -24,19 +24,22 @@ pub(crate) struct Done {
     pub(crate) seen: Vec<(Provider, String, Vec<Val>)>,
 }
 
-/// `auto:host/jobs#run`.
-pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> Option<Done> {
+/// `auto:host/jobs#run`. The fault is one that says nothing about a task but about this
+/// machine or this moment: a driver that went on without that result would make something
+/// else than it makes on a better day.
+pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> Option<Result<Done, Fault>> {
     let [Val::Variant(backend, other), Val::List(tasks)] = args else { return None };
     if backend != "wasm" {
         let name = other.as_deref().and_then(wire::as_text).unwrap_or(backend);
-        return Some(refused("unknown-backend", format!("there is no backend {name}; this host has `wasm`"), None));
+        let message = format!("there is no backend {name}; this host has `wasm`");
+        return Some(Ok(refused("unknown-backend", message, None)));
     }
     let mut targets = Vec::with_capacity(tasks.len());
     for task in tasks {
         let target = wire::field(task, "target").and_then(wire::as_text)?;
         match resolve(engine, providers, target) {
             Ok(provider) => targets.push(provider),
-            Err(fault) => return Some(refused("unknown-target", fault.message, Some(target.to_owned()))),
+            Err(fault) => return Some(Ok(refused("unknown-target", fault.message, Some(target.to_owned())))),
         }
     }
     let mut calls = Vec::with_capacity(tasks.len());
@@ -44,11 +47,15 @@ pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> O
         let text = wire::field(task, "arguments").and_then(wire::as_text)?;
         match prepare(engine, provider, function, text) {
             Ok(call) => calls.push(call),
-            Err(fault) => return Some(refused("bad-arguments", fault.message, fault.at)),
+            Err(fault) => return Some(Ok(refused("bad-arguments", fault.message, fault.at))),
         }
     }
     let results = parallel::map(&calls, 0, |(call, args)| engine.call_read(call, args));
-    Some(done(&targets, results))
+    if let Some(fault) = results.iter().filter_map(|result| result.as_ref().err()).find(|fault| is_circumstance(fault))
+    {
+        return Some(Err(fault.clone()));
+    }
+    Some(Ok(done(&targets, results)))
 }
 
 /// Who the tasks call, as far as anybody serves them.
@@ -56,6 +63,11 @@ pub(crate) fn targets(engine: &Inner, providers: &Providers, args: &[Val]) -> Ve
     let tasks = args.get(1).and_then(wire::as_list).unwrap_or_default();
     let targets = tasks.iter().filter_map(|task| wire::field(task, "target").and_then(wire::as_text));
     targets.filter_map(|target| Some(resolve(engine, providers, target).ok()?.0)).collect()
+}
+
+/// Whether a fault is the machine's or the moment's doing, not the call's.
+fn is_circumstance(fault: &Fault) -> bool {
+    matches!(fault.class, FaultClass::Host(_) | FaultClass::Deadline)
 }
 
 fn resolve(engine: &Inner, providers: &Providers, target: &str) -> Result<(Provider, String), Fault> {

@@ -24,6 +24,7 @@ mod memo;
 mod name;
 mod parallel;
 mod pass;
+mod predicate;
 mod profile;
 mod providers;
 mod published;

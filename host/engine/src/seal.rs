@@ -24,6 +24,7 @@ use crate::fault::{Fault, FaultClass};
 use crate::journal::Durability;
 use crate::name::InterfaceName;
 use crate::pass::Pass;
+use crate::predicate::Predicates;
 use crate::providers::{Provider, Providers};
 use crate::sandbox::NotABehavior;
 use crate::strangers::strangers;
@@ -46,6 +47,8 @@ pub(crate) struct Court {
     pub(crate) gates: Vec<Provider>,
     /// The pinned gate, where it is not the built-in one.
     pub(crate) trusted_gate: Option<Digest>,
+    /// The components that decide properties of the contract.
+    pub(crate) predicates: Predicates,
 }
 
 /// What took part in a job so far.
@@ -158,7 +161,9 @@ impl Court {
             self.see_guard(engine, &draft.module)?;
         }
         let facts = Facts { draft, graph: graph.as_ref(), code: Digest::of(&draft.module), replays: &replays, steps };
-        let verdict = self.decide(engine, wire::case("artifact", facts.candidate()))?;
+        let latency = self.latency(engine, &draft.module)?;
+        let rulings = self.predicates.rule(engine, &self.contract, &answers(&replays))?;
+        let verdict = self.decide(engine, wire::case("artifact", facts.candidate(latency)), rulings)?;
         let subject = Record::new().with("artifact", Record::new().with("code", facts.code.to_string()));
         let eval_run = self.eval_run(subject, &verdict);
         let artifact = match verdict.status.as_str() {
@@ -174,8 +179,36 @@ impl Court {
 
     /// Judges recordings of the reference rather than an artifact.
     pub(crate) fn judge(&self, engine: &Arc<Inner>, reference: &Reference) -> Result<(Verdict, Value), Fault> {
-        let verdict = self.decide(engine, wire::case("recordings", wire::reference(reference)))?;
+        let seen = self.observations.iter();
+        let recorded: Vec<(&str, &str)> = seen
+            .flat_map(|seen| seen.outputs.iter().map(|(output, _)| (seen.input.as_str(), output.as_str())))
+            .collect();
+        let rulings = self.predicates.rule(engine, &self.contract, &recorded)?;
+        let verdict = self.decide(engine, wire::case("recordings", wire::reference(reference)), rulings)?;
         let subject = Record::new().with("recordings", reference.durations.len());
+        let eval_run = self.eval_run(subject, &verdict);
+        Ok((verdict, eval_run))
+    }
+
+    /// Judges an artifact that is there already, by what it does now: steps are not counted
+    /// in a sealed file.
+    pub(crate) fn judge_artifact(&self, engine: &Arc<Inner>, file: &[u8]) -> Result<(Verdict, Value), SealError> {
+        let artifact = cbin::Cbin::read(file).map_err(|damage| SealError::Refused(damage.code, damage.to_string()))?;
+        let ran = engine.replay(file, &self.inputs())?;
+        let rulings = self.predicates.rule(engine, &self.contract, &answers(&ran.replays))?;
+        let manifest = &artifact.manifest;
+        let candidate = wire::record([
+            ("code-id", wire::text(manifest.code.to_string())),
+            ("size", Val::U32(manifest.module_bytes)),
+            ("capabilities", Val::List(manifest.capabilities.iter().map(wire::text).collect())),
+            ("guarded", Val::Bool(manifest.guarded)),
+            ("metered", Val::Bool(false)),
+            ("latency-us-p95", wire::option(self.latency(engine, file)?.map(Val::U64))),
+            ("replays", Val::List(ran.replays.iter().map(Replay::to_val).collect())),
+            ("held-out", Val::List(Vec::new())),
+        ]);
+        let verdict = self.decide(engine, wire::case("artifact", candidate), rulings)?;
+        let subject = Record::new().with("artifact", Record::new().with("id", artifact.id.to_string()));
         let eval_run = self.eval_run(subject, &verdict);
         Ok((verdict, eval_run))
     }
@@ -279,9 +312,22 @@ impl Court {
         witnessed.chain(promised).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Microseconds of a call, 95th percentile, where the contract sets such a budget.
+    fn latency(&self, engine: &Inner, module: &[u8]) -> Result<Option<u64>, SealError> {
+        match self.contract.budgets.artifact.max_latency_us_p95 {
+            None => Ok(None),
+            Some(_) => Ok(engine.latency_us_p95(module, &self.inputs())?),
+        }
+    }
+
     /// Asks every gate; the worst verdict counts.
-    fn decide(&self, engine: &Arc<Inner>, subject: Val) -> Result<Verdict, Fault> {
-        let evidence = wire::record([("observations", wire::observations(&self.observations)), ("subject", subject)]);
+    fn decide(&self, engine: &Arc<Inner>, subject: Val, rulings: Val) -> Result<Verdict, Fault> {
+        let evidence = wire::record([
+            ("observations", wire::observations(&self.observations)),
+            ("subject", subject),
+            ("rulings", rulings),
+            ("opinions", Val::List(Vec::new())),
+        ]);
         let contract = wire::text(self.contract.to_value().canonical().into_string());
         let args = [contract, evidence];
         let mut verdicts = self.gates.iter().map(|gate| ask(engine, gate, &args));
@@ -332,7 +378,7 @@ impl Court {
             out_of_fold_rows: rows,
             steps: facts.steps,
             module_bytes: count(facts.draft.module.len()),
-            passes: provenance.passes.iter().cloned().chain(self.gate_refs()).collect(),
+            passes: provenance.passes.iter().cloned().chain(self.gate_refs()).chain(self.predicates.refs()).collect(),
             trusted_gate: self.trusted_gate,
             reusable: provenance.emitted.contains(&facts.code),
             notes: facts.draft.notes.clone(),
@@ -371,12 +417,14 @@ struct Facts<'a> {
 
 impl Facts<'_> {
     /// `auto:pass/gate.candidate`.
-    fn candidate(&self) -> Val {
+    fn candidate(&self, latency_us_p95: Option<u64>) -> Val {
         wire::record([
             ("code-id", wire::text(self.code.to_string())),
             ("size", Val::U32(count(self.draft.module.len()))),
             ("capabilities", Val::List(self.capabilities().into_iter().map(wire::text).collect())),
             ("guarded", Val::Bool(self.guarded())),
+            ("metered", Val::Bool(self.draft.metered.is_some())),
+            ("latency-us-p95", wire::option(latency_us_p95.map(Val::U64))),
             ("replays", Val::List(self.replays.iter().map(Replay::to_val).collect())),
             ("held-out", self.draft.held_out.clone()),
         ])
@@ -418,6 +466,15 @@ impl Facts<'_> {
             .collect();
         (share(answers.iter().filter(|right| **right).count(), answers.len()), count(rows.len()))
     }
+}
+
+/// The answers among replays, with their inputs.
+fn answers(replays: &[Replay]) -> Vec<(&str, &str)> {
+    let answered = replays.iter().filter_map(|replay| match &replay.outcome {
+        Outcome::Answer(answer) => Some((replay.input.as_str(), answer.as_str())),
+        _ => None,
+    });
+    answered.collect()
 }
 
 fn ask(engine: &Arc<Inner>, gate: &Provider, args: &[Val]) -> Result<Verdict, Fault> {
@@ -505,11 +562,12 @@ pub(crate) fn court(
     mut observations: Vec<Observation>,
     gates: Vec<Provider>,
     trusted_gate: Option<Digest>,
+    predicates: Predicates,
 ) -> Court {
     observations.sort_by(|a, b| a.input.cmp(&b.input));
     observations.iter_mut().for_each(|observation| observation.outputs.sort());
     let evidence = evidence_id(&observations);
-    Court { contract, observations, evidence, gates, trusted_gate }
+    Court { contract, observations, evidence, gates, trusted_gate, predicates }
 }
 
 #[cfg(test)]

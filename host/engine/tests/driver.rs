@@ -56,6 +56,7 @@ impl Setup {
             run_dir: folder.join("runs"),
             pinned_gate: self.gate.clone(),
             trusted_gate: self.trusted,
+            predicates: Vec::new(),
             builtin: self.builtin.clone(),
             progress,
             waiting: Box::new(|_| {}),

@@ -14,7 +14,8 @@ const SUMS: &str = "third:party/sums@1.0.0";
 
 fn add(engine: &Engine, providers: &Providers, a: u32) -> (u32, bool) {
     let result = engine.call(providers, SUMS, "add", &[Val::U32(a), Val::U32(1)]).unwrap();
-    let hit = engine.take_trace().last().unwrap().memo_hit;
+    let top = &providers.list().next().unwrap().label;
+    let hit = engine.take_trace().iter().rfind(|call| call.pass == *top).unwrap().memo_hit;
     match result[..] {
         [Val::U32(sum)] => (sum, hit),
         ref other => panic!("{other:?}"),

@@ -9,6 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::read::{self, child, item, refuse, unknown_key, wrong_type};
 use super::{Contract, ContractError};
+use crate::digest::Digest;
 
 type Result<T> = core::result::Result<T, ContractError>;
 
@@ -18,37 +19,97 @@ impl Contract {
     /// Codes: those of [`Contract::from_value`], `unreadable`, `bad-toml`, `datetime`,
     /// `non-finite`, `bad-eval-set`.
     pub fn load(path: &Path) -> Result<Contract> {
+        Contract::load_with_predicates(path).map(|(contract, _)| contract)
+    }
+
+    /// [`Contract::load`], with the components that its predicates name, each once.
+    ///
+    /// Code beside: `digest-mismatch`, where a component is not the one that is pinned.
+    pub fn load_with_predicates(path: &Path) -> Result<(Contract, Vec<Predicate>)> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|error| refuse("unreadable", name.clone(), format!("the contract cannot be read: {error}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Contract::from_toml(&text, &name, |set| std::fs::read_to_string(folder.join(set)))
+        from_toml(&text, &name, |file| std::fs::read(folder.join(file)))
     }
 
-    /// [`Contract::load`] of a text: `file` is what errors call it, `read` gives an eval
-    /// set by the path written in the contract.
-    pub fn from_toml(text: &str, file: &str, read: impl Fn(&str) -> io::Result<String>) -> Result<Contract> {
-        let table = DeTable::parse(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            refuse("bad-toml", place(text, file, offset, ""), error.message().to_owned())
-        })?;
-        let places = Places { text, file, root: table.get_ref() };
-        let mut root = self::table(places.root).map_err(|error| places.locate(error))?;
-        if root.get("eval_cases").is_some() {
-            let error = unknown_key("eval_cases".to_owned(), "eval_cases", &["eval_sets"]);
-            return Err(places.locate(error));
-        }
-        let mut lines = Vec::new();
-        if let Some(sets) = root.remove("eval_sets") {
-            let cases = eval_sets(&sets, &mut lines, &places, read)?;
-            root.set("eval_cases", cases);
-        }
-        let root = Value::Record(root);
-        // TOML may nest deeper than a value may; the canonical text must read back.
-        Value::parse(root.canonical().as_str())
-            .map_err(|error| refuse("bad-value", file.to_owned(), error.kind.message()))?;
-        read::contract(&root, &read::FILE).map_err(|error| places.locate_case(error, &lines))
+    /// [`Contract::load`] of a text: `file` is what errors call it, `read` gives the bytes
+    /// of an eval set or a predicate by the path written in the contract.
+    pub fn from_toml(text: &str, file: &str, read: impl Fn(&str) -> io::Result<Vec<u8>>) -> Result<Contract> {
+        from_toml(text, file, read).map(|(contract, _)| contract)
     }
+}
+
+/// A component that decides a property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Predicate {
+    /// The path as written in the contract.
+    pub file: String,
+    /// SHA-256 of the bytes, as the contract pins it.
+    pub digest: Digest,
+    /// The component.
+    pub bytes: Vec<u8>,
+}
+
+fn from_toml(text: &str, file: &str, read: impl Fn(&str) -> io::Result<Vec<u8>>) -> Result<(Contract, Vec<Predicate>)> {
+    let table = DeTable::parse(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        refuse("bad-toml", place(text, file, offset, ""), error.message().to_owned())
+    })?;
+    let places = Places { text, file, root: table.get_ref() };
+    let mut root = self::table(places.root).map_err(|error| places.locate(error))?;
+    if root.get("eval_cases").is_some() {
+        let error = unknown_key("eval_cases".to_owned(), "eval_cases", &["eval_sets"]);
+        return Err(places.locate(error));
+    }
+    let predicates = predicates(&mut root, &read).map_err(|error| places.locate(error))?;
+    let mut lines = Vec::new();
+    if let Some(sets) = root.remove("eval_sets") {
+        let cases = eval_sets(&sets, &mut lines, &places, &read)?;
+        root.set("eval_cases", cases);
+    }
+    let root = Value::Record(root);
+    // TOML may nest deeper than a value may; the canonical text must read back.
+    Value::parse(root.canonical().as_str())
+        .map_err(|error| refuse("bad-value", file.to_owned(), error.kind.message()))?;
+    let contract = read::contract(&root, &read::FILE).map_err(|error| places.locate_case(error, &lines))?;
+    Ok((contract, predicates))
+}
+
+/// Takes the `file` of each predicate out of the properties, which know it by its digest.
+fn predicates(root: &mut Record, read: &impl Fn(&str) -> io::Result<Vec<u8>>) -> Result<Vec<Predicate>> {
+    let Some(Value::List(mut properties)) = root.get("property").cloned() else { return Ok(Vec::new()) };
+    let mut found: Vec<Predicate> = Vec::new();
+    for (index, property) in properties.iter_mut().enumerate() {
+        let at = item("property", index);
+        let Value::Record(record) = property else { continue };
+        if record.get("kind").and_then(Value::as_text) != Some("predicate") {
+            continue;
+        }
+        let file = record.remove("file").ok_or_else(|| {
+            refuse("missing-key", at.clone(), "the key `file` is missing: the path of the predicate's component")
+        })?;
+        let file = file.as_text().ok_or_else(|| wrong_type(child(&at, "file"), "a path", &file))?;
+        let bytes = read(file).map_err(|error| {
+            refuse("unreadable", child(&at, "file"), format!("the predicate {file} cannot be read: {error}"))
+        })?;
+        let digest = Digest::of(&bytes);
+        let Some(pinned) = record.get("sha256").and_then(Value::as_text) else {
+            let message = format!(
+                "a predicate is pinned by its digest: write sha256 = \"{digest}\" if {file} is the one you mean"
+            );
+            return Err(refuse("missing-key", at, message));
+        };
+        if Digest::parse(pinned).is_some_and(|pinned| pinned != digest) {
+            let message = format!("{file} is another component: its SHA-256 is {digest}");
+            return Err(refuse("digest-mismatch", child(&at, "sha256"), message));
+        }
+        if !found.iter().any(|known| known.digest == digest) {
+            found.push(Predicate { file: file.to_owned(), digest, bytes });
+        }
+    }
+    root.set("property", properties);
+    Ok(found)
 }
 
 /// The values of a table. What is refused is named by its key path.
@@ -184,7 +245,7 @@ fn eval_sets(
     sets: &Value,
     lines: &mut Vec<String>,
     places: &Places<'_>,
-    read: impl Fn(&str) -> io::Result<String>,
+    read: impl Fn(&str) -> io::Result<Vec<u8>>,
 ) -> Result<Vec<Value>> {
     let located = |error| places.locate(error);
     let sets = sets.as_list().ok_or_else(|| located(wrong_type("eval_sets".to_owned(), "a list of paths", sets)))?;
@@ -192,9 +253,11 @@ fn eval_sets(
     for (index, set) in sets.iter().enumerate() {
         let at = item("eval_sets", index);
         let name = set.as_text().ok_or_else(|| located(wrong_type(at.clone(), "a path", set)))?;
-        let text = read(name).map_err(|error| {
-            located(refuse("unreadable", at, format!("the eval set {name} cannot be read: {error}")))
-        })?;
+        let unreadable = |why: String| {
+            located(refuse("unreadable", at.clone(), format!("the eval set {name} cannot be read: {why}")))
+        };
+        let bytes = read(name).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let place = format!("{name}:{}", number + 1);
             let bad = |error: auto_json::Error| refuse("bad-eval-set", place.clone(), error.to_string());

@@ -6,10 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Number, Record, Value};
 
+use super::property::other_place;
 use super::{
-    Acceptance, Budgets, CONTRACT_VERSION, Contract, ContractError, EvalCase, Example, GuardPolicy, Match, Pattern,
-    Property, Scope, SpanKind,
+    Acceptance, ArtifactBudgets, Budgets, CONTRACT_VERSIONS, Claim, ClassFloor, Condition, Contract, ContractError,
+    EvalCase, Example, GuardPolicy, Match, Pattern, Place, Property, ReferenceBudgets, Relation, Scope, Side, SpanKind,
 };
+use crate::digest::Digest;
+use crate::ir::type_at;
 use crate::types::Type;
 
 type Result<T> = core::result::Result<T, ContractError>;
@@ -55,17 +58,24 @@ pub(super) fn contract(value: &Value, known: &[&str]) -> Result<Contract> {
     if let Some((key, _)) = root.members.iter().find(|(key, _)| !CANONICAL.contains(key)) {
         return Err(unknown_key(child("", key), key, known));
     }
-    version(&root)?;
+    let version = version(&root)?;
     let (input, output) = interface(&root)?;
     let contract = Contract {
+        version,
         task: root.named("task")?,
         scope: scope(&root.required("scope")?.table()?)?,
         guard: guard(&root)?,
-        examples: root.items("example")?.map_or(Ok(Vec::new()), |items| items.iter().map(example).collect())?,
-        properties: root.items("property")?.map_or(Ok(Vec::new()), |items| items.iter().map(property).collect())?,
+        examples: root
+            .items("example")?
+            .map_or(Ok(Vec::new()), |items| items.iter().map(|at| example(at, version)).collect())?,
+        properties: root
+            .items("property")?
+            .map_or(Ok(Vec::new()), |items| items.iter().map(|at| property(at, version)).collect())?,
         cases: root.items("eval_cases")?.map_or(Ok(Vec::new()), |items| items.iter().map(eval_case).collect())?,
-        budgets: root.optional("budgets").map_or(Ok(Budgets::default()), |at| budgets(&at.table()?))?,
-        acceptance: root.optional("acceptance").map_or(Ok(Acceptance::default()), |at| acceptance(&at.table()?))?,
+        budgets: root.optional("budgets").map_or(Ok(Budgets::default()), |at| budgets(&at.table()?, version))?,
+        acceptance: root
+            .optional("acceptance")
+            .map_or(Ok(Acceptance::default()), |at| acceptance(&at.table()?, version))?,
         input,
         output,
     };
@@ -73,39 +83,39 @@ pub(super) fn contract(value: &Value, known: &[&str]) -> Result<Contract> {
     Ok(contract)
 }
 
-fn version(root: &Table) -> Result<()> {
-    let place = root.required("contract_version")?;
-    let version = place.unsigned()?;
-    if version != u64::from(CONTRACT_VERSION) {
-        let message = format!("contract_version {version} is not known; this build reads {CONTRACT_VERSION}");
-        return Err(refuse("bad-version", place.at, message));
-    }
-    Ok(())
+fn version(root: &Table) -> Result<u32> {
+    let spot = root.required("contract_version")?;
+    let version = spot.unsigned()?;
+    let known = CONTRACT_VERSIONS.into_iter().find(|known| u64::from(*known) == version);
+    known.ok_or_else(|| {
+        let message = format!("contract_version {version} is not known; this build reads 0 and 1");
+        refuse("bad-version", spot.at, message)
+    })
 }
 
 fn interface(root: &Table) -> Result<(Type, Type)> {
     let table = root.required("interface")?.table()?;
     table.only(&["input", "output"])?;
     let read = |key| {
-        let place: Place = table.required(key)?;
-        place.text()?.parse::<Type>().map_err(|error| refuse("bad-type", place.at, error.to_string()))
+        let spot: Spot = table.required(key)?;
+        spot.text()?.parse::<Type>().map_err(|error| refuse("bad-type", spot.at, error.to_string()))
     };
     Ok((read("input")?, read("output")?))
 }
 
 fn scope(table: &Table) -> Result<Scope> {
     table.only(&["type", "kind", "name", "from", "to"])?;
-    let place = table.required("type")?;
-    match place.text()? {
+    let spot = table.required("type")?;
+    match spot.text()? {
         "task" => {
             table.only(&["type"])?;
             Ok(Scope::Task)
         }
         "span" => {
             table.only(&["type", "kind", "name"])?;
-            let place = table.required("kind")?;
-            let kind = SpanKind::parse(place.text()?)
-                .ok_or_else(|| place.unknown("kind of span", &SpanKind::ALL.map(SpanKind::as_str)))?;
+            let spot = table.required("kind")?;
+            let kind = SpanKind::parse(spot.text()?)
+                .ok_or_else(|| spot.unknown("kind of span", &SpanKind::ALL.map(SpanKind::as_str)))?;
             Ok(Scope::Span { kind, name: table.named("name")? })
         }
         "region" => {
@@ -117,99 +127,207 @@ fn scope(table: &Table) -> Result<Scope> {
             }
             Ok(Scope::Region { from, to })
         }
-        _ => Err(place.unknown("type of scope", &["task", "span", "region"])),
+        _ => Err(spot.unknown("type of scope", &["task", "span", "region"])),
     }
 }
 
 fn guard(root: &Table) -> Result<GuardPolicy> {
-    let Some(place) = root.optional("guard") else { return Ok(GuardPolicy::Auto) };
-    match place.text()? {
+    let Some(spot) = root.optional("guard") else { return Ok(GuardPolicy::Auto) };
+    match spot.text()? {
         "auto" => Ok(GuardPolicy::Auto),
         "none" => Ok(GuardPolicy::None),
-        _ => Err(place.unknown("guard policy", &["auto", "none"])),
+        _ => Err(spot.unknown("guard policy", &["auto", "none"])),
     }
 }
 
-fn example(place: &Place) -> Result<Example> {
-    let table = place.table()?;
-    table.only(&["name", "match", "input", "output"])?;
+fn example(spot: &Spot, version: u32) -> Result<Example> {
+    let table = spot.table()?;
+    table.only(&["name", "match", "input", "output", "tolerance"])?;
     Ok(Example {
         name: table.named("name")?,
-        compare: matching(&table.required("match")?)?,
+        compare: matching(&table, "match", version)?.ok_or_else(|| table.missing("match"))?,
         input: table.required("input")?.value.clone(),
         output: table.required("output")?.value.clone(),
     })
 }
 
-fn eval_case(place: &Place) -> Result<EvalCase> {
-    let table = place.table()?;
+fn eval_case(spot: &Spot) -> Result<EvalCase> {
+    let table = spot.table()?;
     table.only(&["input", "expected"])?;
     Ok(EvalCase {
         input: table.required("input")?.value.clone(),
-        expected: table.optional("expected").map(|place| place.value.clone()),
+        expected: table.optional("expected").map(|spot| spot.value.clone()),
     })
 }
 
-fn matching(place: &Place) -> Result<Match> {
-    match place.text()? {
-        "exact" => Ok(Match::Exact),
-        "judged" => Ok(Match::Judged),
-        _ => Err(place.unknown("way to match", &["exact", "judged"])),
-    }
+/// The way to match under `key`, with its tolerance.
+fn matching(table: &Table, key: &str, version: u32) -> Result<Option<Match>> {
+    let tolerance = table.optional("tolerance");
+    let stray = |tolerance: &Option<Spot>| match tolerance {
+        Some(spot) => Err(refuse("unknown-key", spot.at.clone(), "`tolerance` goes with an approximate match")),
+        None => Ok(()),
+    };
+    let Some(spot) = table.optional(key) else {
+        stray(&tolerance)?;
+        return Ok(None);
+    };
+    let known: &[&str] = if version == 0 { &["exact", "judged"] } else { &["exact", "approximate", "judged"] };
+    let compare = match spot.text()? {
+        "exact" => Match::Exact,
+        "judged" => Match::Judged,
+        "approximate" if version > 0 => {
+            let spot = tolerance.ok_or_else(|| table.missing("tolerance"))?;
+            let number = spot.number()?;
+            if Number::integer(0).is_some_and(|zero| number.compare(&zero) == Ordering::Less) {
+                return Err(refuse("bad-value", spot.at, "a tolerance is not negative"));
+            }
+            return Ok(Some(Match::Approximate(number)));
+        }
+        _ => return Err(spot.unknown("way to match", known)),
+    };
+    stray(&tolerance)?;
+    Ok(Some(compare))
 }
 
-fn property(place: &Place) -> Result<Property> {
-    let table = place.table()?;
-    table.only(&["kind", "target", "pattern", "min", "max", "keys", "values"])?;
-    let kind = table.required("kind")?;
-    let (key, more): (&str, &[&str]) = match kind.text()? {
-        "len_range" | "num_range" => ("min", &["max"]),
-        "regex" => ("pattern", &[]),
-        "json_has_keys" => ("keys", &[]),
-        "one_of" => ("values", &[]),
-        _ => {
-            return Err(
-                kind.unknown("kind of property", &["len_range", "regex", "num_range", "json_has_keys", "one_of"])
-            );
-        }
-    };
-    table.only(&[&["kind", "target", key], more].concat())?;
-    let target = table.required("target")?;
-    if target.text()? != "output" {
-        return Err(target.unknown("target", &["output"]));
+/// The kinds of claim of version 0, and those that version 1 adds.
+const KINDS: [&str; 14] = [
+    "len_range",
+    "regex",
+    "num_range",
+    "json_has_keys",
+    "one_of",
+    "present",
+    "sorted",
+    "unique",
+    "occurs_in",
+    "equals",
+    "sum_of",
+    "count_of",
+    "in_order_of",
+    "predicate",
+];
+
+/// Every key that some claim has: those of version 0, and those that version 1 adds.
+const CLAIM_KEYS: [&str; 8] = ["min", "max", "pattern", "keys", "values", "other", "ignore_case", "sha256"];
+
+fn property(spot: &Spot, version: u32) -> Result<Property> {
+    let table = spot.table()?;
+    if version == 0 {
+        let (place, claim) = claim(&table, &KINDS[..5], &[])?;
+        return match place.side {
+            Side::Output => Ok(Property::from(claim)),
+            Side::Input => Err(table.required("target")?.unknown("target", &["output"])),
+        };
     }
-    match kind.text()? {
+    let (place, claim) = claim(&table, &KINDS, &["name", "path", "when"])?;
+    Ok(Property {
+        name: table.optional("name").map(|_| table.named("name")).transpose()?,
+        when: table.optional("when").map(|spot| condition(&spot)).transpose()?,
+        place,
+        claim,
+    })
+}
+
+fn condition(spot: &Spot) -> Result<Condition> {
+    let (place, claim) = claim(&spot.table()?, &KINDS[..KINDS.len() - 1], &["path"])?;
+    Ok(Condition { place, claim })
+}
+
+/// The place and the claim of a property or a condition; `more` is what may stand beside.
+fn claim(table: &Table, kinds: &[&str], more: &[&str]) -> Result<(Place, Claim)> {
+    let known = if more.is_empty() { &CLAIM_KEYS[..5] } else { &CLAIM_KEYS[..] };
+    table.only(&[&["kind", "target"], known, more].concat())?;
+    let kind = table.required("kind")?;
+    let word = kind.text()?;
+    let own: &[&str] = match word {
+        _ if !kinds.contains(&word) => return Err(kind.unknown("kind of property", kinds)),
+        "len_range" | "num_range" => &["min", "max"],
+        "regex" => &["pattern"],
+        "json_has_keys" => &["keys"],
+        "one_of" => &["values"],
+        "occurs_in" | "equals" => &["other", "ignore_case"],
+        "sum_of" | "count_of" | "in_order_of" => &["other"],
+        "predicate" => &["sha256"],
+        _ => &[],
+    };
+    table.only(&[&["kind", "target"], own, more].concat())?;
+    let place = place(table, !more.is_empty())?;
+    let related = |relation| Ok(Claim::Related(relation, self::place(&table.required("other")?.table()?, true)?));
+    let ignore_case = table.optional("ignore_case").map_or(Ok(false), |spot| spot.bool())?;
+    let claim = match word {
         "len_range" => {
-            let (min, max) = range(&table, Place::unsigned, u64::cmp)?;
-            Ok(Property::Length { min, max })
+            let (min, max) = range(table, Spot::unsigned, u64::cmp)?;
+            Claim::Length { min, max }
         }
         "num_range" => {
-            let (min, max) = range(&table, Place::number, Number::compare)?;
-            Ok(Property::NumberRange { min, max })
+            let (min, max) = range(table, Spot::number, Number::compare)?;
+            Claim::NumberRange { min, max }
         }
         "regex" => {
-            let place = table.required("pattern")?;
-            let pattern = Pattern::new(place.text()?);
-            pattern
-                .map(Property::Regex)
-                .map_err(|why| refuse("bad-regex", place.at, format!("the pattern does not compile: {why}")))
+            let spot = table.required("pattern")?;
+            let pattern = Pattern::new(spot.text()?);
+            Claim::Regex(
+                pattern.map_err(|why| refuse("bad-regex", spot.at, format!("the pattern does not compile: {why}")))?,
+            )
         }
         "json_has_keys" => {
             table.required("keys")?;
             let keys = table.items("keys")?.unwrap_or_default();
-            keys.iter().map(|key| key.text().map(str::to_owned)).collect::<Result<_>>().map(Property::HasKeys)
+            Claim::HasKeys(keys.iter().map(|key| key.text().map(str::to_owned)).collect::<Result<_>>()?)
         }
-        _ => Ok(Property::OneOf(table.filled("values")?.iter().map(|place| place.value.clone()).collect())),
+        "one_of" => Claim::OneOf(table.filled("values")?.iter().map(|spot| spot.value.clone()).collect()),
+        "present" => Claim::Present,
+        "sorted" => Claim::Sorted,
+        "unique" => Claim::Unique,
+        "occurs_in" => related(Relation::OccursIn { ignore_case })?,
+        "equals" => related(Relation::Equals { ignore_case })?,
+        "sum_of" => related(Relation::SumOf)?,
+        "count_of" => related(Relation::CountOf)?,
+        "in_order_of" => related(Relation::InOrderOf)?,
+        _ => {
+            let spot = table.required("sha256")?;
+            let digest = Digest::parse(spot.text()?);
+            Claim::Predicate(digest.ok_or_else(|| refuse("bad-value", spot.at, "not a SHA-256 in hexadecimal digits"))?)
+        }
+    };
+    Ok((place, claim))
+}
+
+/// `target` and, where it may have one, `path`. Version 0 always says the target.
+fn place(table: &Table, with_path: bool) -> Result<Place> {
+    if with_path && table.members.get("kind").is_none() {
+        table.only(&["target", "path"])?;
     }
+    let target = match with_path {
+        true => table.optional("target"),
+        false => Some(table.required("target")?),
+    };
+    let side = match &target {
+        None => Side::Output,
+        Some(spot) => match spot.text()? {
+            "output" => Side::Output,
+            "input" => Side::Input,
+            _ => return Err(spot.unknown("target", if with_path { &["input", "output"] } else { &["output"] })),
+        },
+    };
+    match table.optional("path").filter(|_| with_path) {
+        None => Ok(Place::whole(side)),
+        Some(spot) => Place::new(side, spot.text()?).ok_or_else(|| bad_path(spot)),
+    }
+}
+
+fn bad_path(spot: Spot) -> ContractError {
+    let message = format!("{} is no path; write a JSON pointer such as \"/items/*/price\"", spot.value);
+    refuse("bad-path", spot.at, message)
 }
 
 /// At least one of `min` and `max`, in order.
 fn range<'a, T>(
     table: &Table<'a>,
-    read: impl Fn(&Place<'a>) -> Result<T>,
+    read: impl Fn(&Spot<'a>) -> Result<T>,
     compare: impl Fn(&T, &T) -> Ordering,
 ) -> Result<(Option<T>, Option<T>)> {
-    let bound = |key| table.optional(key).map(|place| read(&place)).transpose();
+    let bound = |key| table.optional(key).map(|spot| read(&spot)).transpose();
     let (min, max) = (bound("min")?, bound("max")?);
     if min.is_none() && max.is_none() {
         return Err(refuse("missing-key", table.at.clone(), "a range needs `min`, `max` or both"));
@@ -222,29 +340,89 @@ fn range<'a, T>(
     Ok((min, max))
 }
 
-fn budgets(table: &Table) -> Result<Budgets> {
-    table.only(&["max_latency_ms_p95", "max_cost_usd_micros", "max_tokens"])?;
-    let read = |key| table.optional(key).map(|place| place.unsigned()).transpose();
+fn budgets(table: &Table, version: u32) -> Result<Budgets> {
+    if version == 0 {
+        return Ok(Budgets { reference: reference_budgets(table)?, ..Budgets::default() });
+    }
+    table.only(&["reference", "artifact"])?;
     Ok(Budgets {
+        reference: table.optional("reference").map_or(Ok(Default::default()), |at| reference_budgets(&at.table()?))?,
+        artifact: table.optional("artifact").map_or(Ok(Default::default()), |at| artifact_budgets(&at.table()?))?,
+    })
+}
+
+fn reference_budgets(table: &Table) -> Result<ReferenceBudgets> {
+    table.only(&["max_latency_ms_p95", "max_cost_usd_micros", "max_tokens"])?;
+    let read = |key| table.optional(key).map(|spot| spot.unsigned()).transpose();
+    Ok(ReferenceBudgets {
         max_latency_ms_p95: read("max_latency_ms_p95")?,
         max_cost_usd_micros: read("max_cost_usd_micros")?,
         max_tokens: read("max_tokens")?,
     })
 }
 
-fn acceptance(table: &Table) -> Result<Acceptance> {
-    table.only(&["differential_min_agreement_milli", "differential_match", "out_of_fold_min_ppm"])?;
-    let read = |key, least, most| table.optional(key).map(|place| place.within(least, most)).transpose();
-    let acceptance = Acceptance {
-        differential_min_agreement_milli: read("differential_min_agreement_milli", 1, 1_000)?,
-        differential_match: table.optional("differential_match").map_or(Ok(Match::Exact), |at| matching(&at))?,
-        out_of_fold_min_ppm: read("out_of_fold_min_ppm", 0, 1_000_000)?,
+fn artifact_budgets(table: &Table) -> Result<ArtifactBudgets> {
+    table.only(&["max_steps", "max_steps_p95", "max_bytes", "max_latency_us_p95"])?;
+    let read = |key| table.optional(key).map(|spot| spot.unsigned()).transpose();
+    Ok(ArtifactBudgets {
+        max_steps: read("max_steps")?,
+        max_steps_p95: read("max_steps_p95")?,
+        max_bytes: read("max_bytes")?,
+        max_latency_us_p95: read("max_latency_us_p95")?,
+    })
+}
+
+fn acceptance(table: &Table, version: u32) -> Result<Acceptance> {
+    let read = |key, least, most| table.optional(key).map(|spot| spot.within(least, most)).transpose();
+    let out_of_fold_min_ppm = read("out_of_fold_min_ppm", 0, 1_000_000);
+    let (acceptance, key) = if version == 0 {
+        table.only(&["differential_min_agreement_milli", "differential_match", "out_of_fold_min_ppm"])?;
+        let key = "differential_min_agreement_milli";
+        let acceptance = Acceptance {
+            agreement_min_ppm: read(key, 1, 1_000)?.map(|milli| milli * 1_000),
+            compare: matching(table, "differential_match", version)?.unwrap_or_default(),
+            out_of_fold_min_ppm: out_of_fold_min_ppm?,
+            ..Acceptance::default()
+        };
+        (acceptance, key)
+    } else {
+        table.only(&[
+            "agreement_min_ppm",
+            "match",
+            "tolerance",
+            "out_of_fold_min_ppm",
+            "max_silent_error_ppm",
+            "classes",
+            "memorise",
+            "guard_admit_ppm",
+            "judge_calls",
+        ])?;
+        let acceptance = Acceptance {
+            agreement_min_ppm: read("agreement_min_ppm", 1, 1_000_000)?,
+            compare: matching(table, "match", version)?.unwrap_or_default(),
+            out_of_fold_min_ppm: out_of_fold_min_ppm?,
+            max_silent_error_ppm: read("max_silent_error_ppm", 0, 1_000_000)?,
+            classes: table.optional("classes").map(|spot| class_floor(&spot.table()?)).transpose()?,
+            memorise: table.optional("memorise").map_or(Ok(false), |spot| spot.bool())?,
+            guard_admit_ppm: read("guard_admit_ppm", 0, 1_000_000)?,
+            judge_calls: read("judge_calls", 0, u32::MAX)?,
+        };
+        (acceptance, "agreement_min_ppm")
     };
-    if acceptance.differential_match == Match::Judged && acceptance.differential_min_agreement_milli.is_none() {
-        let message = "a judged comparison needs `differential_min_agreement_milli` beside it";
+    if acceptance.compare == Match::Judged && acceptance.agreement_min_ppm.is_none() {
+        let message = format!("a judged comparison needs `{key}` beside it");
         return Err(refuse("missing-key", table.at.clone(), message));
     }
     Ok(acceptance)
+}
+
+fn class_floor(table: &Table) -> Result<ClassFloor> {
+    table.only(&["path", "min_ppm"])?;
+    let spot = table.required("path")?;
+    Ok(ClassFloor {
+        place: Place::new(Side::Output, spot.text()?).ok_or_else(|| bad_path(spot))?,
+        min_ppm: table.required("min_ppm")?.within(1, 1_000_000)?,
+    })
 }
 
 /// What no single key can show: names are unique, values are of the interface's types,
@@ -269,6 +447,12 @@ fn conform(contract: &Contract) -> Result<()> {
             }
         }
     }
+    for (index, property) in contract.properties.iter().enumerate() {
+        property_fits(contract, index, property)?;
+    }
+    if let Some(classes) = &contract.acceptance.classes {
+        type_of(contract, &classes.place, "acceptance.classes.path")?;
+    }
     for (index, case) in contract.cases.iter().enumerate() {
         let at = item("eval_cases", index);
         accepts(&contract.input, &case.input, child(&at, "input"))?;
@@ -277,6 +461,45 @@ fn conform(contract: &Contract) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Version 1: names are unique, every place is one of the interface's types, and some
+/// value of that type can keep the claim. Version 0 leaves all that to the verdict.
+fn property_fits(contract: &Contract, index: usize, property: &Property) -> Result<()> {
+    if contract.version == 0 {
+        return Ok(());
+    }
+    let at = item("property", index);
+    let twin = contract.properties.iter().take(index).find(|other| other.name.is_some() && other.name == property.name);
+    if twin.is_some() {
+        return Err(refuse("duplicate-name", child(&at, "name"), "another property has this name; give each its own"));
+    }
+    claim_fits(contract, &property.place, &property.claim, &at)?;
+    match &property.when {
+        Some(when) => claim_fits(contract, &when.place, &when.claim, &child(&at, "when")),
+        None => Ok(()),
+    }
+}
+
+fn claim_fits(contract: &Contract, place: &Place, claim: &Claim, at: &str) -> Result<()> {
+    let ty = type_of(contract, place, &child(at, "path"))?;
+    if let Some(other) = other_place(claim) {
+        type_of(contract, other, &child(&child(at, "other"), "path"))?;
+    }
+    if claim.can_hold_of(ty) {
+        return Ok(());
+    }
+    let message = format!("{place} is of the type {ty}, and no such value can be as claimed");
+    Err(refuse("type-mismatch", child(at, "kind"), message))
+}
+
+fn type_of<'c>(contract: &'c Contract, place: &Place, at: &str) -> Result<&'c Type> {
+    let ty = match place.side {
+        Side::Input => &contract.input,
+        Side::Output => &contract.output,
+    };
+    type_at(ty, place.steps())
+        .ok_or_else(|| refuse("bad-path", at.to_owned(), format!("{place} is nothing: its type is {ty}")))
 }
 
 fn accepts(ty: &Type, value: &Value, at: String) -> Result<()> {
@@ -295,7 +518,7 @@ struct Table<'a> {
 }
 
 /// A value and the key path to it.
-struct Place<'a> {
+struct Spot<'a> {
     at: String,
     value: &'a Value,
 }
@@ -315,32 +538,36 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn optional(&self, key: &str) -> Option<Place<'a>> {
-        self.members.get(key).map(|value| Place { at: child(&self.at, key), value })
+    fn optional(&self, key: &str) -> Option<Spot<'a>> {
+        self.members.get(key).map(|value| Spot { at: child(&self.at, key), value })
     }
 
-    fn required(&self, key: &str) -> Result<Place<'a>> {
-        self.optional(key).ok_or_else(|| refuse("missing-key", self.at.clone(), format!("the key `{key}` is missing")))
+    fn required(&self, key: &str) -> Result<Spot<'a>> {
+        self.optional(key).ok_or_else(|| self.missing(key))
+    }
+
+    fn missing(&self, key: &str) -> ContractError {
+        refuse("missing-key", self.at.clone(), format!("the key `{key}` is missing"))
     }
 
     /// A text that is not empty.
     fn named(&self, key: &str) -> Result<String> {
-        let place = self.required(key)?;
-        match place.text()? {
-            "" => Err(refuse("bad-value", place.at, format!("`{key}` is empty"))),
+        let spot = self.required(key)?;
+        match spot.text()? {
+            "" => Err(refuse("bad-value", spot.at, format!("`{key}` is empty"))),
             text => Ok(text.to_owned()),
         }
     }
 
-    fn items(&self, key: &str) -> Result<Option<Vec<Place<'a>>>> {
+    fn items(&self, key: &str) -> Result<Option<Vec<Spot<'a>>>> {
         let Some(place) = self.optional(key) else { return Ok(None) };
         let items = place.value.as_list().ok_or_else(|| wrong_type(place.at.clone(), "a list", place.value))?;
-        let places = items.iter().enumerate().map(|(index, value)| Place { at: item(&place.at, index), value });
+        let places = items.iter().enumerate().map(|(index, value)| Spot { at: item(&place.at, index), value });
         Ok(Some(places.collect()))
     }
 
     /// A list that must be there and not be empty.
-    fn filled(&self, key: &str) -> Result<Vec<Place<'a>>> {
+    fn filled(&self, key: &str) -> Result<Vec<Spot<'a>>> {
         self.required(key)?;
         let items = self.items(key)?.unwrap_or_default();
         if items.is_empty() {
@@ -350,13 +577,17 @@ impl<'a> Table<'a> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> Spot<'a> {
     fn table(&self) -> Result<Table<'a>> {
         Table::open(self.value, self.at.clone())
     }
 
     fn text(&self) -> Result<&'a str> {
         self.value.as_text().ok_or_else(|| wrong_type(self.at.clone(), "text", self.value))
+    }
+
+    fn bool(&self) -> Result<bool> {
+        self.value.as_bool().ok_or_else(|| wrong_type(self.at.clone(), "a boolean", self.value))
     }
 
     fn number(&self) -> Result<Number> {

@@ -20,6 +20,47 @@ impl Type {
     }
 }
 
+/// The most labels of an enumeration that is guessed, and how often each must have been
+/// seen on average.
+const MOST_LABELS: usize = 12;
+const LABEL_SUPPORT: usize = 3;
+
+impl Type {
+    /// The type with each text that took few values, each seen often, as an enumeration of
+    /// them: a draft for a person to read, since the next value may be a new one.
+    #[must_use]
+    pub fn with_labels(self, values: &[&Value]) -> Type {
+        match self {
+            Type::Text => labels(values).map_or(Type::Text, Type::Enum),
+            Type::List(item) => {
+                let items: Vec<&Value> = values.iter().filter_map(|value| value.as_list()).flatten().collect();
+                Type::list(item.with_labels(&items))
+            }
+            Type::Optional(inner) => {
+                let present: Vec<&Value> = values.iter().copied().filter(|value| **value != Value::Null).collect();
+                Type::optional(inner.with_labels(&present))
+            }
+            Type::Record(fields) => {
+                let fields = fields.into_iter().map(|field| {
+                    let members: Vec<&Value> = values.iter().filter_map(|value| value.get(&field.name)).collect();
+                    Field { ty: field.ty.with_labels(&members), ..field }
+                });
+                Type::Record(fields.collect())
+            }
+            other => other,
+        }
+    }
+}
+
+fn labels(values: &[&Value]) -> Option<Vec<String>> {
+    let texts = values.iter().map(|value| value.as_text()).collect::<Option<Vec<&str>>>()?;
+    let distinct: std::collections::BTreeSet<&str> = texts.iter().copied().collect();
+    let few = distinct.len() > 1 && distinct.len() <= MOST_LABELS && texts.len() >= distinct.len() * LABEL_SUPPORT;
+    let mut labels: Vec<String> = distinct.into_iter().filter(|_| few).map(str::to_owned).collect();
+    labels.sort_by(|a, b| compare_keys(a.as_bytes(), b.as_bytes()));
+    few.then_some(labels)
+}
+
 /// What was seen in one place.
 struct Seen {
     null: bool,

@@ -129,7 +129,7 @@ impl Reader<'_> {
             "unit" => Ok(Type::Unit),
             "bool" => Ok(Type::Bool),
             "int" => Ok(Type::Int),
-            "number" | "float" => Ok(Type::Number),
+            "number" | "float" | "decimal" => Ok(Type::Number),
             "text" => Ok(Type::Text),
             "bytes" => Ok(Type::Bytes),
             "json" => Ok(Type::Json),

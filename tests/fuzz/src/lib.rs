@@ -93,7 +93,7 @@ pub fn cbin(bytes: &[u8]) {
 /// A contract file, whose eval sets are the file itself; and the canonical form.
 pub fn contract(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let file = Contract::from_toml(text, "c.toml", |_| Ok(text.to_owned())).ok();
+    let file = Contract::from_toml(text, "c.toml", |_| Ok(text.as_bytes().to_vec())).ok();
     let value = Value::parse(text).ok().and_then(|value| Contract::from_value(&value).ok());
     for contract in [file, value].into_iter().flatten() {
         let again = Contract::from_value(&contract.to_value());

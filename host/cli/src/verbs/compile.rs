@@ -69,7 +69,7 @@ impl Opts {
         let inputs = [Some(self.contract.as_path()), Some(&self.store.store), self.module.as_deref()];
         files::distinct(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
         let _lock = files::own(&self.out)?;
-        let contract = Contract::load(&self.contract)?;
+        let (contract, predicates) = Contract::load_with_predicates(&self.contract)?;
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let store = Store::open_read(&self.store.store)?;
         let observations = observations(&store, &contract)?;
@@ -83,6 +83,7 @@ impl Opts {
             pinned_gate: toolbox.gate(trusted)?,
             trusted_gate: trusted.is_some(),
             builtin: toolbox.builtin.clone(),
+            predicates: toolbox.predicates(predicates)?,
             progress: progress(global),
             waiting: Box::new(|holder| files::wait(&"the same artifact", holder)),
             reissue: false,

@@ -102,6 +102,41 @@ impl Opts {
     }
 }
 
+/// What a file may become: so many bytes of traces, and so many times its own size (a
+/// transcript is told again in each of its model calls). A call counts for some, so that
+/// calls that give nothing come to an end too.
+const FREE: usize = 64 << 20;
+const TIMES: usize = 256;
+const CALL: usize = 64 << 10;
+
+/// About the bytes that a trace takes.
+fn weight(trace: &Trace) -> usize {
+    let length = |text: &Option<Canonical>| text.as_ref().map_or(0, |text| text.as_str().len());
+    let notes =
+        |notes: &[(String, String)]| notes.iter().map(|(key, value)| key.len() + value.len() + 48).sum::<usize>();
+    let span = |span: &Span| {
+        let error = span.error.as_ref().map_or(0, String::len);
+        size_of::<Span>()
+            + span.name.len()
+            + span.input.as_str().len()
+            + span.output.as_str().len()
+            + error
+            + notes(&span.attributes)
+    };
+    size_of::<Trace>()
+        + length(&trace.input)
+        + length(&trace.output)
+        + notes(&trace.attributes)
+        + trace.spans.iter().map(span).sum::<usize>()
+}
+
+fn endless(importer: &Pass, most: usize) -> Failure {
+    let message = format!("the importer made more than {most} bytes of traces of this file, and is not at its end");
+    Failure::new(Exit::Broken, "output-too-large", message)
+        .at(importer.label.clone())
+        .help("use an importer that can be trusted with this file, or split the file")
+}
+
 /// What happened, in a sentence.
 pub fn summary(ingested: &Ingested, store: &Path) -> String {
     let more = |number: usize, what: &str| if number == 0 { String::new() } else { format!(", {number} {what}") };
@@ -157,13 +192,22 @@ impl Request<'_> {
             .with("task", self.task);
         let mut traces = Vec::new();
         let mut from = Some(0);
+        // An importer of somebody's could go on for ever.
+        let most = FREE + TIMES * text.len();
+        let mut taken = 0;
         while let Some(start) = from {
             let arguments = Value::List(vec![source.clone().into(), Value::integer(start)]);
             let batch = toolbox.engine.call_json(&providers, IMPORTER, "parse", &arguments);
             let batch = batch.map_err(|fault| with_way_out(fault.into()))?;
             let unreadable = || bad_batch(&importer);
             for trace in batch.get("traces").and_then(Value::as_list).ok_or_else(unreadable)? {
-                traces.push(self::trace(trace).ok_or_else(unreadable)?);
+                let trace = self::trace(trace).ok_or_else(unreadable)?;
+                taken += weight(&trace);
+                traces.push(trace);
+            }
+            taken += CALL;
+            if taken > most {
+                return Err(endless(&importer, most));
             }
             from = batch.get("next").and_then(Value::as_i64).filter(|&next| next > start);
         }

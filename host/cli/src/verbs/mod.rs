@@ -2,6 +2,7 @@
 
 mod census;
 mod compile;
+mod contract;
 mod doctor;
 mod explain;
 mod import;
@@ -24,6 +25,7 @@ pub enum Verb {
     Import(import::Opts),
     #[command(alias = "report")]
     Census(census::Opts),
+    Contract(contract::Opts),
     Verify(verify::Opts),
     Compile(compile::Opts),
     Run(run::Opts),
@@ -40,6 +42,7 @@ impl Verb {
             Verb::Record(opts) => opts.run(global),
             Verb::Import(opts) => opts.run(global),
             Verb::Census(opts) => opts.run(global),
+            Verb::Contract(opts) => opts.run(global),
             Verb::Verify(opts) => opts.run(global),
             Verb::Compile(opts) => opts.run(global),
             Verb::Run(opts) => opts.run(global),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use auto_json::Value;
+use auto_schema::cbin::Cbin;
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
 use auto_store::Store;
@@ -12,7 +13,7 @@ use super::compile::{findings, observations, trace};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{Global, RunsOption, StoreOption};
+use crate::options::{Global, RunsOption};
 use crate::reply::{Exit, Reply};
 
 /// Check recorded behaviour against a contract
@@ -21,26 +22,48 @@ use crate::reply::{Exit, Reply};
 /// something the contract claims could not be checked). The record of the check goes to
 /// the folder of eval runs under its own SHA-256.
 #[derive(Args)]
-#[command(after_help = "Example:\n  auto-host verify --contract triage.contract.toml --store auto.db")]
+#[command(after_help = "Example:\n  auto-host verify --contract triage.contract.toml --store auto.db\n  \
+    auto-host verify --contract triage.contract.toml --artifact triage.cbin --store auto.db")]
 pub struct Opts {
     /// The contract
     #[arg(long, value_name = "FILE")]
     contract: PathBuf,
-    #[command(flatten)]
-    store: StoreOption,
+    /// Judge this artifact, on the contract's examples and eval sets, and on what was
+    /// recorded where --store is given
+    #[arg(long, value_name = "F.cbin")]
+    artifact: Option<PathBuf>,
+    /// The store; recordings are judged where no artifact is [default: auto.db]
+    #[arg(long, env = "AUTO_STORE", value_name = "FILE")]
+    store: Option<PathBuf>,
     #[command(flatten)]
     runs: RunsOption,
 }
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let contract = Contract::load(&self.contract)?;
-        let store = Store::open_read(&self.store.store)?;
-        let observations = observations(&store, &contract)?;
-        let reference = store.reference(&contract.task, &contract.scope)?;
+        let (contract, predicates) = Contract::load_with_predicates(&self.contract)?;
         let toolbox = Toolbox::open(global, &[])?;
         let gate = toolbox.gate(None)?;
-        let (verdict, eval_run) = toolbox.engine.judge_recordings(&gate, &contract, &observations, &reference)?;
+        let predicates = toolbox.predicates(predicates)?;
+        let engine = &toolbox.engine;
+        let default = || PathBuf::from("auto.db");
+        let (observations, (verdict, eval_run)) = match &self.artifact {
+            None => {
+                let store = Store::open_read(self.store.clone().unwrap_or_else(default))?;
+                let observations = observations(&store, &contract)?;
+                let reference = store.reference(&contract.task, &contract.scope)?;
+                let judged = engine.judge_recordings(&gate, &predicates, &contract, &observations, &reference)?;
+                (observations, judged)
+            }
+            Some(artifact) => {
+                let file = files::read(artifact)?;
+                Cbin::read(&file).map_err(|damage| Failure::from(damage).at(artifact.display().to_string()))?;
+                let store = self.store.as_ref().map(Store::open_read).transpose()?;
+                let observations = store.map_or(Ok(Vec::new()), |store| observations(&store, &contract))?;
+                let judged = engine.judge_artifact(&gate, &predicates, &contract, &observations, &file)?;
+                (observations, judged)
+            }
+        };
 
         let bytes = eval_run.canonical().into_string();
         let id = Digest::of(bytes.as_bytes());

@@ -98,6 +98,20 @@ fn behavior(run: &str) -> Vec<u8> {
     wat::parse_str(module).expect("the behavior is valid")
 }
 
+/// A predicate whose `decide` is `body`, which leaves the address of its result: 1024 is
+/// "it holds", 1040 "it does not, because no".
+pub fn predicate(body: &str) -> Vec<u8> {
+    component(
+        "package test:predicate; world w { export auto:pass/predicate@0.1.0; }",
+        "w",
+        &format!(
+            r#"(data (i32.const 1024) "\00\00\00\00\01")
+               (data (i32.const 1040) "\00\00\00\00\00\00\00\00\00\08\00\00\02\00\00\00") (data (i32.const 2048) "no")
+               (func (export "auto:pass/predicate@0.1.0#decide") (param i32 i32 i32 i32) (result i32) {body})"#
+        ),
+    )
+}
+
 /// A gate that gives every artifact the same verdict: 0 pass, 1 fail, 2 inconclusive.
 pub fn gate(status: u8) -> Vec<u8> {
     component(
@@ -106,7 +120,7 @@ pub fn gate(status: u8) -> Vec<u8> {
         &format!(
             r#"(data (i32.const 1028) "\{status:02x}")
                (func (export "auto:pass/gate@0.1.0#decide")
-                  (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 1024))"#
+                  (param i32) (result i32) (i32.const 1024))"#
         ),
     )
 }

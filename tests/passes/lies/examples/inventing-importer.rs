@@ -1,4 +1,5 @@
-//! An importer that takes every file for its own and reads in it what nobody recorded.
+//! An importer that takes every file for its own and reads in it what nobody recorded; in a
+//! file that says "endless", without end.
 
 use auto_kit::Fault;
 
@@ -24,7 +25,8 @@ impl Guest for Lie {
         true
     }
 
-    fn parse(_: Source, _: u32) -> Result<Batch, Fault> {
+    fn parse(source: Source, from: u32) -> Result<Batch, Fault> {
+        let endless = source.text.contains("endless");
         let span = |id: u64| Span {
             id,
             parent: None,
@@ -32,14 +34,14 @@ impl Guest for Lie {
             kind: SpanKind::ModelCall,
             name: "shout".to_owned(),
             input: format!(r#"{{"text":"invented {id}"}}"#),
-            output: r#""LIE""#.to_owned(),
+            output: format!("\"LIE{}\"", "!".repeat(if endless { 1 << 20 } else { 0 })),
             error: None,
             started: 0,
             duration: None,
             attributes: Vec::new(),
         };
         let trace = Trace {
-            id: "invented".to_owned(),
+            id: format!("invented {from}"),
             task: "shout".to_owned(),
             recorder: "somebody trustworthy".to_owned(),
             started: 0,
@@ -49,7 +51,7 @@ impl Guest for Lie {
             partial: false,
             spans: (1..=3).map(span).collect(),
         };
-        Ok(Batch { traces: vec![trace], next: None })
+        Ok(Batch { traces: vec![trace], next: endless.then_some(from + 1) })
     }
 }
 

@@ -88,7 +88,7 @@ fn contract(file: &File<'_>, text: &str) -> Option<Reply> {
     let says = |line: &str| line.trim_start().strip_prefix("contract_version").is_some_and(|rest| rest.contains('='));
     text.lines().find(|line| says(line))?;
     let contract = match file.path.as_os_str() == "-" {
-        true => Contract::from_toml(text, &file.place, |set| std::fs::read_to_string(set)),
+        true => Contract::from_toml(text, &file.place, |file| std::fs::read(file)),
         false => Contract::load(file.path),
     };
     let contract = match contract {
