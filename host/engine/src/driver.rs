@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::{Digest, Hasher};
-use auto_schema::evidence::{Observation, Reference};
+use auto_schema::evidence::{Observation, Reference, Runs};
 use auto_schema::manifest::PassRef;
 use wasmtime::component::Val;
 
 use crate::call::Services;
 use crate::dispatch::refused;
 use crate::engine::{Engine, Inner};
+use crate::exchange::Exchanges;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::{Durability, Journal, JournalError, Owner};
 use crate::name::InterfaceName;
@@ -38,6 +39,8 @@ pub struct Job {
     pub contract: Contract,
     /// What was recorded of the contract's scope.
     pub observations: Vec<Observation>,
+    /// What was done in its runs; none for the scope of a span.
+    pub runs: Runs,
     /// Where the journal is kept; made if it is not there.
     pub run_dir: PathBuf,
     /// The gate that decides.
@@ -72,7 +75,7 @@ impl Engine {
         let without = if job.trusted_gate { job.builtin.clone() } else { BTreeSet::new() };
         let gates = seal::gates(&job.pinned_gate, providers, &without)?;
         let trusted = job.trusted_gate.then_some(job.pinned_gate.digest);
-        let court = seal::court(job.contract, job.observations, gates, trusted);
+        let court = seal::court(job.contract, job.observations, gates, trusted).with_runs(job.runs);
         let config = job.config.canonical().into_string();
         let owner = self.0.owner(&provider, &court, &config);
         let journal = Journal::open(&job.run_dir, &owner).map_err(|error| host_fault(error, "run"))?;
@@ -212,8 +215,11 @@ impl Services for Lent {
             }
             ("evidence#observations", []) => Ok(vec![wire::observations(&self.court.observations)]),
             ("evidence#contract", []) => Ok(vec![wire::text(self.court.contract.to_value().canonical().into_string())]),
-            ("sandbox#run", _) => {
-                let results = self.journaled(interface, function, args, Lent::sandbox)?;
+            ("evidence#runs", []) => Ok(vec![wire::runs(&self.court.runs.runs)]),
+            ("evidence#left-out", []) => Ok(vec![Val::List(self.court.runs.left_out.iter().map(wire::text).collect())]),
+            ("sandbox#run" | "sandbox#run-recorded", _) => {
+                let answered = function == "run-recorded";
+                let results = self.journaled(interface, function, args, |lent, args| lent.sandbox(args, answered))?;
                 lock(&self.shared).provenance.measured(&results);
                 Ok(results)
             }
@@ -266,9 +272,12 @@ impl Lent {
         })
     }
 
-    fn sandbox(&mut self, args: &[Val]) -> Option<Made> {
+    /// Runs a module; `answered`: by what was recorded.
+    fn sandbox(&mut self, args: &[Val], answered: bool) -> Option<Made> {
         let [module, inputs] = args else { return None };
-        let ran = self.engine.replay(&wire::as_bytes(module)?, &wire::as_texts(inputs)?);
+        let nothing = Exchanges::default();
+        let exchanges = if answered { &self.court.exchanges } else { &nothing };
+        let ran = self.engine.replay(&wire::as_bytes(module)?, &wire::as_texts(inputs)?, exchanges);
         Some(Ok(match ran {
             Ok(ran) => {
                 let replays = ran.replays.iter().map(wire::Replay::to_val).collect();

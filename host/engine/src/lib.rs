@@ -13,6 +13,7 @@ mod call;
 mod dispatch;
 mod driver;
 mod engine;
+mod exchange;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -43,7 +44,7 @@ mod wasi;
 mod wasi;
 mod wire;
 
-pub use auto_schema::evidence::{Observation, Reference};
+pub use auto_schema::evidence::{Observation, Operation, Reference, Run, Runs};
 pub use driver::{Job, JobReport, Progress};
 pub use engine::{Engine, Options};
 pub use fault::{Error, Fault, FaultClass};
