@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, ensure};
-use auto_engine::{Ended, Engine, Fault, Job, Options as EngineOptions, Pass, Providers};
+use auto_engine::{Ended, Engine, Fault, Job, Options as EngineOptions, Pass, Providers, Runs};
 use auto_json::{Record, Value};
 use auto_kit::types::Observation;
 use auto_schema::contract::Contract;
@@ -206,6 +206,7 @@ impl Bench {
                 config: Record::new().into(),
                 contract: contract.clone(),
                 observations: vec![],
+                runs: Runs::default(),
                 run_dir: scratch.join("run"),
                 pinned_gate: self.gate.clone(),
                 trusted_gate: false,

@@ -16,6 +16,7 @@ pub mod bindings {
     });
 }
 
+mod chain;
 mod config;
 mod folds;
 mod report;
@@ -34,10 +35,11 @@ use auto::pass::extract::{Budget, Candidate, Hints, Search};
 use auto::pass::guard::{Policy, calibrate};
 use auto::pass::types::{Fault, Observation, Outcome, Scored, Witness};
 use bindings::{auto, exports};
+use chain::Made;
 use config::Config;
 use report::Report;
 
-const SYNTHESIZE: &str = "auto:pass/extract@0.1.0#synthesize";
+pub(crate) const SYNTHESIZE: &str = "auto:pass/extract@0.1.0#synthesize";
 
 /// The component.
 pub struct Compile;
@@ -53,7 +55,11 @@ impl exports::auto::driver::job::Guest for Compile {
         let mut report = Report::default();
         let draft = match &config.module {
             Some(module) => Some(given(module, &mut report)),
-            None => compiled(&config, &contract, &observations, &mut report)?,
+            None => match chain::compiled(&config, &contract, &observations, &mut report)? {
+                Made::Draft(draft) => Some(draft),
+                Made::Whole => compiled(&config, &contract, &observations, &mut report)?,
+                Made::Refused => None,
+            },
         };
         if let Some(draft) = draft {
             progress::report("seal", 0, None);
@@ -181,7 +187,7 @@ fn trainable(contract: &Contract, observations: &[Observation], report: &mut Rep
     known
 }
 
-fn settled(observation: &Observation) -> bool {
+pub(crate) fn settled(observation: &Observation) -> bool {
     observation.outputs.len() == 1 && observation.errors == 0
 }
 
@@ -236,7 +242,7 @@ fn held_out(
 }
 
 /// Why extraction found nothing, in a sentence.
-fn unexplained(search: &Search) -> String {
+pub(crate) fn unexplained(search: &Search) -> String {
     let how = if search.exhausted {
         "no program of the language up to the depth limit fits every observation"
     } else {

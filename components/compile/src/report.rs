@@ -11,6 +11,7 @@ use crate::bindings::auto::pass::types::{Novelty, Outcome, Scored};
 #[derive(Default)]
 pub struct Report {
     rungs: Vec<(&'static str, &'static str, String)>,
+    stages: Vec<Value>,
     details: Record,
     sealed: bool,
 }
@@ -29,6 +30,13 @@ impl Report {
     /// A rung that ended the job.
     pub fn refused(&mut self, rung: &'static str, why: impl Into<String>) {
         self.rungs.push((rung, "refused", why.into()));
+    }
+
+    /// What became of an operation of a chain.
+    pub fn stage(&mut self, stage: &str, status: &'static str, what: &str) {
+        self.rungs.push(("stage", status, format!("{stage}: {what}")));
+        self.stages.push(Record::new().with("stage", stage).with("status", status).with("what", what).into());
+        self.details.set("stages", self.stages.clone());
     }
 
     /// The program that extraction found.

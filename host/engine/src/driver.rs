@@ -9,13 +9,14 @@ use auto_files::Holder;
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::{Digest, Hasher};
-use auto_schema::evidence::{Observation, Reference};
+use auto_schema::evidence::{Observation, Reference, Runs};
 use auto_schema::manifest::PassRef;
 use wasmtime::component::Val;
 
 use crate::call::Services;
 use crate::dispatch::refused;
 use crate::engine::{Engine, Inner};
+use crate::exchange::Exchanges;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::{Durability, Journal, JournalError, Opening, Owner};
 use crate::name::InterfaceName;
@@ -43,6 +44,8 @@ pub struct Job {
     pub contract: Contract,
     /// What was recorded of the contract's scope.
     pub observations: Vec<Observation>,
+    /// What was done in its runs; none for the scope of a span.
+    pub runs: Runs,
     /// Where the journal is kept; made if it is not there.
     pub run_dir: PathBuf,
     /// The gate that decides.
@@ -105,7 +108,7 @@ impl Engine {
         let gates = seal::gates(&job.pinned_gate, providers, &without)?;
         let trusted = job.trusted_gate.then_some(job.pinned_gate.digest);
         let predicates = Predicates::bind(&job.contract, &job.predicates)?;
-        let court = seal::court(job.contract, job.observations, gates, trusted, predicates);
+        let court = seal::court(job.contract, job.observations, gates, trusted, predicates).with_runs(job.runs);
         let config = job.config.canonical().into_string();
         let owner = self.0.owner(&provider, &court, &config);
         let opening = Opening { reissue: job.reissue, waiting: &job.waiting };
@@ -165,11 +168,12 @@ impl Engine {
         predicates: &[Arc<Pass>],
         contract: &Contract,
         observations: &[Observation],
+        runs: Runs,
         file: &[u8],
     ) -> Result<(Value, Value), Fault> {
         let gates = seal::gates(gate, &Providers::new(), &BTreeSet::new())?;
         let predicates = Predicates::bind(contract, predicates)?;
-        let court = seal::court(contract.clone(), observations.to_vec(), gates, None, predicates);
+        let court = seal::court(contract.clone(), observations.to_vec(), gates, None, predicates).with_runs(runs);
         match court.judge_artifact(&self.0, file) {
             Ok((verdict, eval_run)) => Ok((verdict.to_record().into(), eval_run)),
             Err(SealError::Gate(fault)) => Err(fault),
@@ -277,8 +281,11 @@ impl Services for Lent {
             }
             ("evidence#observations", []) => Ok(vec![wire::observations(&self.court.observations)]),
             ("evidence#contract", []) => Ok(vec![wire::text(self.court.contract.to_value().canonical().into_string())]),
-            ("sandbox#run", _) => {
-                let results = self.journaled(interface, function, args, Lent::sandbox)?;
+            ("evidence#runs", []) => Ok(vec![wire::runs(&self.court.runs.runs)]),
+            ("evidence#left-out", []) => Ok(vec![Val::List(self.court.runs.left_out.iter().map(wire::text).collect())]),
+            ("sandbox#run" | "sandbox#run-recorded", _) => {
+                let answered = function == "run-recorded";
+                let results = self.journaled(interface, function, args, |lent, args| lent.sandbox(args, answered))?;
                 lock(&self.shared).provenance.measured(&results);
                 Ok(results)
             }
@@ -350,9 +357,12 @@ impl Lent {
         Ok(results)
     }
 
-    fn sandbox(&mut self, args: &[Val]) -> Option<Made> {
+    /// Runs a module; `answered`: by what was recorded.
+    fn sandbox(&mut self, args: &[Val], answered: bool) -> Option<Made> {
         let [module, inputs] = args else { return None };
-        let ran = self.engine.replay(&wire::as_bytes(module)?, &wire::as_texts(inputs)?);
+        let nothing = Exchanges::default();
+        let exchanges = if answered { &self.court.exchanges } else { &nothing };
+        let ran = self.engine.replay(&wire::as_bytes(module)?, &wire::as_texts(inputs)?, exchanges);
         Some(Ok(match ran {
             Ok(ran) => {
                 let replays = ran.replays.iter().map(wire::Replay::to_val).collect();

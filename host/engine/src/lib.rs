@@ -13,6 +13,7 @@ mod call;
 mod dispatch;
 mod driver;
 mod engine;
+mod exchange;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -45,7 +46,7 @@ mod wasi;
 mod wire;
 
 pub use auto_files::Holder;
-pub use auto_schema::evidence::{Observation, Reference};
+pub use auto_schema::evidence::{Observation, Operation, Reference, Run, Runs};
 pub use driver::{Ended, Job, JobReport, Progress, Waiting};
 pub use engine::{ARTIFACTS, Engine, Options};
 pub use fault::{Error, Fault, FaultClass};

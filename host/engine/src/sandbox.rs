@@ -2,15 +2,17 @@
 //! every input, under the limits of an artifact. The same module and inputs give the same
 //! outcomes, so they are kept in the memo; a failure by a limit is not.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use auto_runtime::Sandbox;
+use auto_runtime::{CallError, Module, Sandbox};
 use auto_schema::digest::{Digest, Hasher};
 use wasmtime::component::Val;
 
 use crate::engine::Inner;
+use crate::exchange::{Exchanges, Replayed};
 use crate::trace::CallTrace;
-use crate::wire::{Outcome, Replay, is_circumstance};
+use crate::wire::{self, Outcome, Replay, is_circumstance};
 use crate::{memo, parallel};
 
 /// The name in traces and journals.
@@ -19,6 +21,8 @@ pub(crate) const SANDBOX: &str = "auto:host/sandbox@0.1.0";
 /// What running a module on inputs came to.
 pub(crate) struct Ran {
     pub(crate) replays: Vec<Replay>,
+    /// The capabilities that any replay asked for.
+    pub(crate) asked: BTreeSet<String>,
     pub(crate) memo_hit: bool,
 }
 
@@ -26,28 +30,29 @@ pub(crate) struct Ran {
 pub(crate) struct NotABehavior(pub(crate) String);
 
 impl Inner {
-    /// Runs a module on each input.
-    pub(crate) fn replay(&self, module: &[u8], inputs: &[String]) -> Result<Ran, NotABehavior> {
+    /// Runs a module on each input, its requests answered by `exchanges`.
+    pub(crate) fn replay(&self, module: &[u8], inputs: &[String], exchanges: &Exchanges) -> Result<Ran, NotABehavior> {
         let started = Instant::now();
         let digest = Digest::of(module);
         let limits = self.artifact_limits();
-        let key = key(digest, &limits, inputs);
-        let kept = self.cache.as_ref().and_then(|cache| memo::read(&cache.memo, key));
-        let kept = kept.and_then(|(values, _)| values.iter().map(Replay::from_val).collect::<Option<Vec<_>>>());
-        if let Some(replays) = kept.filter(|replays| replays.len() == inputs.len()) {
-            self.audit_module(module, inputs, &limits, &replays)?;
+        let key = key(digest, &limits, inputs, exchanges);
+        let kept = self.cache.as_ref().and_then(|cache| memo::read(&cache.memo, key)).and_then(|(kept, _)| read(&kept));
+        if let Some((replays, asked)) = kept.filter(|(replays, _)| replays.len() == inputs.len()) {
+            self.audit_module(module, inputs, exchanges, &limits, &replays)?;
             self.record_sandbox(digest, &replays, started, true);
-            return Ok(Ran { replays, memo_hit: true });
+            return Ok(Ran { replays, asked, memo_hit: true });
         }
-        let (replays, keep) = self.run_all(module, inputs, &limits)?;
+        let (ran, keep) = self.run_all(module, inputs, exchanges, &limits)?;
         if keep {
-            self.audit_module(module, inputs, &limits, &replays)?;
+            self.audit_module(module, inputs, exchanges, &limits, &ran.replays)?;
         }
         if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
-            memo::write(&cache.memo, key, &replays.iter().map(Replay::to_val).collect::<Vec<Val>>(), 0);
+            let mut kept: Vec<Val> = ran.replays.iter().map(Replay::to_val).collect();
+            kept.push(Val::List(ran.asked.iter().map(wire::text).collect()));
+            memo::write(&cache.memo, key, &kept, 0);
         }
-        self.record_sandbox(digest, &replays, started, false);
-        Ok(Ran { replays, memo_hit: false })
+        self.record_sandbox(digest, &ran.replays, started, false);
+        Ok(ran)
     }
 
     /// Runs it again, with `--audit`: the outcomes must be those that are known.
@@ -55,10 +60,11 @@ impl Inner {
         &self,
         module: &[u8],
         inputs: &[String],
+        exchanges: &Exchanges,
         limits: &auto_runtime::Limits,
         known: &[Replay],
     ) -> Result<(), NotABehavior> {
-        if !self.options.audit || self.run_all(module, inputs, limits)?.0 == known {
+        if !self.options.audit || self.run_all(module, inputs, exchanges, limits)?.0.replays == known {
             return Ok(());
         }
         Err(NotABehavior("the module gave other outcomes than before for the same inputs".to_owned()))
@@ -69,22 +75,24 @@ impl Inner {
         &self,
         module: &[u8],
         inputs: &[String],
+        exchanges: &Exchanges,
         limits: &auto_runtime::Limits,
-    ) -> Result<(Vec<Replay>, bool), NotABehavior> {
+    ) -> Result<(Ran, bool), NotABehavior> {
         let sandbox = self.sandbox(limits).map_err(NotABehavior)?;
         let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
-        let results = parallel::map(inputs, limits.stack, |input| loaded.run_fresh(input));
+        let results = parallel::map(inputs, limits.stack, |input| replay_one(&loaded, input, exchanges));
         if results.len() < inputs.len() {
             let why = "no thread with room for the artifact's stack could be started; give less --stack";
             return Err(NotABehavior(why.to_owned()));
         }
         let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
+        let asked = results.iter().flatten().flat_map(|replayed| replayed.asked.iter().cloned()).collect();
         let replays = inputs.iter().zip(results).map(|(input, result)| {
-            let steps = result.as_ref().ok().and_then(|(_, steps)| *steps).unwrap_or(0);
-            let outcome = Outcome::of(result.as_ref().map(|(outcome, _)| outcome.clone()));
+            let steps = result.as_ref().ok().and_then(|replayed| replayed.steps).unwrap_or(0);
+            let outcome = Outcome::of(result.as_ref().map(|replayed| replayed.outcome.clone()));
             Replay { input: input.clone(), outcome, steps }
         });
-        Ok((replays.collect(), keep))
+        Ok((Ran { replays: replays.collect(), asked, memo_hit: false }, keep))
     }
 
     /// Microseconds of a call in a fresh instance on this machine, the 95th percentile by
@@ -139,10 +147,23 @@ impl Inner {
     }
 }
 
-fn key(module: Digest, limits: &auto_runtime::Limits, inputs: &[String]) -> Digest {
+fn replay_one(module: &Module, input: &str, exchanges: &Exchanges) -> Result<Replayed, CallError> {
+    let first = module.run_fresh(input)?;
+    exchanges.replay(input, first, |state, reply| module.resume_fresh(state, reply.as_deref().map_err(String::as_str)))
+}
+
+/// What the memo keeps of a [`Ran`].
+fn read(kept: &[Val]) -> Option<(Vec<Replay>, BTreeSet<String>)> {
+    let (asked, replays) = kept.split_last()?;
+    let replays = replays.iter().map(Replay::from_val).collect::<Option<Vec<_>>>()?;
+    Some((replays, wire::as_texts(asked)?.into_iter().collect()))
+}
+
+fn key(module: Digest, limits: &auto_runtime::Limits, inputs: &[String], exchanges: &Exchanges) -> Digest {
     let mut hasher = Hasher::new();
-    hasher.update("auto-sandbox-2\n");
+    hasher.update("auto-sandbox-3\n");
     hasher.update(module.as_bytes());
+    hasher.update(format!("{:?}\n", exchanges.digest()));
     let auto_runtime::Limits { fuel, memory, input, deadline, stack, .. } = limits;
     hasher.update(format!("{fuel} {memory} {input} {} {stack}\n", deadline.as_micros()));
     for input in inputs {

@@ -14,19 +14,20 @@ use auto_json::{Record, Value};
 use auto_schema::cbin;
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
-use auto_schema::evidence::{Observation, Reference, evidence_id};
+use auto_schema::evidence::{Observation, Reference, Runs, chain_evidence_id, evidence_id};
 use auto_schema::ir::Graph;
 use auto_schema::manifest::{FORMAT, Manifest, PassRef, Steps};
 use wasmtime::component::Val;
 
 use crate::engine::Inner;
+use crate::exchange::Exchanges;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::Durability;
 use crate::name::InterfaceName;
 use crate::pass::Pass;
 use crate::predicate::Predicates;
 use crate::providers::{Provider, Providers};
-use crate::sandbox::NotABehavior;
+use crate::sandbox::{NotABehavior, Ran};
 use crate::strangers::strangers;
 use crate::verdict::Verdict;
 use crate::wire::{self, Outcome, Replay};
@@ -49,6 +50,10 @@ pub(crate) struct Court {
     pub(crate) trusted_gate: Option<Digest>,
     /// The components that decide properties of the contract.
     pub(crate) predicates: Predicates,
+    /// The runs of a task or region.
+    pub(crate) runs: Runs,
+    /// What answers requests in replays.
+    pub(crate) exchanges: Exchanges,
 }
 
 /// What took part in a job so far.
@@ -156,11 +161,12 @@ impl Court {
         check_module(&draft.module)?;
         let graph = draft.graph.as_deref().map(|bytes| self.graph(bytes)).transpose()?;
         self.check_held_out(&draft.held_out, &provenance.measured)?;
-        let (replays, steps, durability) = self.replay(engine, draft)?;
+        let Replays { replays, asked, steps, durability } = self.replay(engine, draft)?;
         if graph.as_ref().is_some_and(Graph::is_guarded) {
             self.see_guard(engine, &draft.module)?;
         }
-        let facts = Facts { draft, graph: graph.as_ref(), code: Digest::of(&draft.module), replays: &replays, steps };
+        let facts =
+            Facts { draft, graph: graph.as_ref(), code: Digest::of(&draft.module), replays: &replays, asked, steps };
         let latency = self.latency(engine, &draft.module)?;
         let rulings = self.predicates.rule(engine, &self.contract, &answers(&replays))?;
         let verdict = self.decide(engine, wire::case("artifact", facts.candidate(latency)), rulings)?;
@@ -194,7 +200,7 @@ impl Court {
     /// in a sealed file.
     pub(crate) fn judge_artifact(&self, engine: &Arc<Inner>, file: &[u8]) -> Result<(Verdict, Value), SealError> {
         let artifact = cbin::Cbin::read(file).map_err(|damage| SealError::Refused(damage.code, damage.to_string()))?;
-        let ran = engine.replay(file, &self.inputs())?;
+        let ran = engine.replay(file, &self.inputs(), &self.exchanges)?;
         let rulings = self.predicates.rule(engine, &self.contract, &answers(&ran.replays))?;
         let manifest = &artifact.manifest;
         let candidate = wire::record([
@@ -270,7 +276,7 @@ impl Court {
     /// was recorded, rather than answer it.
     fn see_guard(&self, engine: &Inner, module: &[u8]) -> Result<(), SealError> {
         let strangers: Vec<String> = strangers(&self.observations, &self.contract.input).into_iter().collect();
-        let replays = engine.replay(module, &strangers)?.replays;
+        let replays = engine.replay(module, &strangers, &Exchanges::default())?.replays;
         let abstains = replays.iter().any(|replay| matches!(replay.outcome, Outcome::Abstain { .. }));
         let answered =
             replays.iter().find(|replay| matches!(replay.outcome, Outcome::Answer(_) | Outcome::Request { .. }));
@@ -283,14 +289,15 @@ impl Court {
     }
 
     /// Runs the module, and its metered twin, on all that was witnessed or promised.
-    fn replay(&self, engine: &Inner, draft: &Draft) -> Result<(Vec<Replay>, Option<Steps>, Durability), SealError> {
+    fn replay(&self, engine: &Inner, draft: &Draft) -> Result<Replays, SealError> {
         let inputs = self.inputs();
-        let ran = engine.replay(&draft.module, &inputs)?;
+        let ran = engine.replay(&draft.module, &inputs, &self.exchanges)?;
+        let Ran { replays, asked, memo_hit } = ran;
         let Some(metered) = &draft.metered else {
-            return Ok((ran.replays, None, durability(ran.memo_hit)));
+            return Ok(Replays { replays, asked, steps: None, durability: durability(memo_hit) });
         };
-        let twin = engine.replay(metered, &inputs)?;
-        let mut pairs = ran.replays.iter().zip(&twin.replays);
+        let twin = engine.replay(metered, &inputs, &self.exchanges)?;
+        let mut pairs = replays.iter().zip(&twin.replays);
         if let Some((own, other)) = pairs.find(|(own, other)| own.outcome != other.outcome) {
             let why = format!(
                 "the module and its metered twin part on {}: {:?} and {:?}",
@@ -299,8 +306,8 @@ impl Court {
             return Err(SealError::Refused("metered-mismatch", why));
         }
         let steps = percentiles(twin.replays.iter().map(|replay| replay.steps).collect());
-        let replays = ran.replays.into_iter().zip(&twin.replays).map(|(own, twin)| Replay { steps: twin.steps, ..own });
-        Ok((replays.collect(), steps, durability(ran.memo_hit && twin.memo_hit)))
+        let replays = replays.into_iter().zip(&twin.replays).map(|(own, twin)| Replay { steps: twin.steps, ..own });
+        Ok(Replays { replays: replays.collect(), asked, steps, durability: durability(memo_hit && twin.memo_hit) })
     }
 
     /// The inputs of observations, examples and eval cases, each once, sorted.
@@ -412,7 +419,17 @@ struct Facts<'a> {
     graph: Option<&'a Graph>,
     code: Digest,
     replays: &'a [Replay],
+    asked: BTreeSet<String>,
     steps: Option<Steps>,
+}
+
+/// What the replays came to.
+struct Replays {
+    replays: Vec<Replay>,
+    /// The capabilities that were asked for.
+    asked: BTreeSet<String>,
+    steps: Option<Steps>,
+    durability: Durability,
 }
 
 impl Facts<'_> {
@@ -439,13 +456,7 @@ impl Facts<'_> {
     fn capabilities(&self) -> Vec<String> {
         let names: BTreeSet<String> = match self.graph {
             Some(graph) => graph.capabilities().iter().map(ToString::to_string).collect(),
-            None => {
-                let asked = self.replays.iter().filter_map(|replay| match &replay.outcome {
-                    Outcome::Request { capability, .. } => Some(capability.clone()),
-                    _ => None,
-                });
-                asked.collect()
-            }
+            None => self.asked.clone(),
         };
         names.into_iter().collect()
     }
@@ -567,7 +578,20 @@ pub(crate) fn court(
     observations.sort_by(|a, b| a.input.cmp(&b.input));
     observations.iter_mut().for_each(|observation| observation.outputs.sort());
     let evidence = evidence_id(&observations);
-    Court { contract, observations, evidence, gates, trusted_gate, predicates }
+    let (runs, exchanges) = (Runs::default(), Exchanges::default());
+    Court { contract, observations, evidence, gates, trusted_gate, predicates, runs, exchanges }
+}
+
+impl Court {
+    /// What was recorded inside the scope answers requests, and is part of the evidence.
+    pub(crate) fn with_runs(mut self, mut runs: Runs) -> Court {
+        runs.runs.sort();
+        runs.runs.dedup();
+        self.evidence = chain_evidence_id(&self.observations, &runs.runs);
+        self.exchanges = Exchanges::of(&runs.runs);
+        self.runs = runs;
+        self
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! One struct for each; everything else of those packages passes through unread.
 
 use auto_runtime::{CallError, Class};
-use auto_schema::evidence::{Observation, Reference};
+use auto_schema::evidence::{Observation, Operation, Reference, Run};
 use wasmtime::component::Val;
 
 use crate::fault::Fault;
@@ -109,6 +109,29 @@ pub(crate) fn observations(observations: &[Observation]) -> Val {
         ])
     };
     Val::List(observations.iter().map(one).collect())
+}
+
+/// A list of `auto:host/evidence.run`.
+pub(crate) fn runs(runs: &[Run]) -> Val {
+    let error = |error: &Option<String>| option(error.as_ref().map(text));
+    let step = |step: &Operation| {
+        record([
+            ("kind", text(&step.kind)),
+            ("name", text(&step.name)),
+            ("input", text(step.input.as_str())),
+            ("output", text(step.output.as_str())),
+            ("error", error(&step.error)),
+        ])
+    };
+    let one = |run: &Run| {
+        record([
+            ("input", text(run.input.as_str())),
+            ("output", text(run.output.as_str())),
+            ("error", error(&run.error)),
+            ("steps", Val::List(run.steps.iter().map(step).collect())),
+        ])
+    };
+    Val::List(runs.iter().map(one).collect())
 }
 
 /// `auto:pass/gate.reference`.

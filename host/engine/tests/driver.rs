@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use auto_engine::{Ended, Engine, Fault, FaultClass, Job, JobReport, Limits, Observation, Pass, Progress, Providers};
+use auto_engine::{
+    Ended, Engine, Fault, FaultClass, Job, JobReport, Limits, Observation, Pass, Progress, Providers, Runs,
+};
 use auto_json::{Canonical, Value};
 use auto_schema::cbin::Cbin;
 use auto_schema::contract::Contract;
@@ -53,6 +55,7 @@ impl Setup {
             config: Value::parse("{}").unwrap(),
             contract: contract(),
             observations: observations(),
+            runs: Runs::default(),
             run_dir: folder.join("runs"),
             pinned_gate: self.gate.clone(),
             trusted_gate: self.trusted,

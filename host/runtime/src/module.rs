@@ -129,6 +129,16 @@ impl Module {
         Ok((outcome, live.steps()))
     }
 
+    /// Goes on after a request, as [`Module::run_fresh`] begins: `state` is the request's,
+    /// `reply` a JSON text or what went wrong.
+    pub fn resume_fresh(&self, state: &[u8], reply: Result<&str, &str>) -> Result<(Outcome, Option<u64>), CallError> {
+        let size = state.len().saturating_add(reply.map_or_else(str::len, str::len));
+        check_input(self.sandbox.limits(), size)?;
+        let mut live = Live::new(self)?;
+        let outcome = live.resume(self, state, reply, true)?;
+        Ok((outcome, live.steps()))
+    }
+
     /// The sandbox it runs in.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox

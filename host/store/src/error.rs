@@ -10,7 +10,7 @@ pub struct StoreError {
     /// Auto), `store-damaged`, `store-busy` (another process kept it locked),
     /// `store-full` (no space), `store-io` (the file system refused), `trace-conflict`
     /// (another trace has that id), `bad-trace` (a trace that breaks its own rules),
-    /// `no-task` (nothing is recorded under that name), `region-scope` (not yet readable).
+    /// `no-task` (nothing is recorded under that name), `no-region` (no recording has the region).
     pub code: &'static str,
     /// What, where, why, and what to do.
     pub message: String,

@@ -6,17 +6,19 @@ use std::rc::Rc;
 
 use auto_schema::evidence::{Observation, Reference};
 
-use crate::rows::{Kept, Recorded};
+use crate::rows::{Kept, Recorded, RecordedSpan};
+use crate::runs::LeftOut;
 use crate::{Digest, Scope, Store, StoreError};
 
 impl Store {
     /// What was observed of a scope of a task: sorted by input text, outputs by output
     /// text. Empty where nothing was recorded.
     ///
-    /// Codes: `region-scope`, `store-damaged`, `store-io`, `store-busy`.
+    /// Codes: `no-region`, `store-damaged`, `store-io`, `store-busy`.
     pub fn observations(&self, task: &str, scope: &Scope) -> Result<Vec<Observation>, StoreError> {
         let _snapshot = self.snapshot()?;
         let mut groups: HashMap<Digest, Group> = HashMap::new();
+        let mut left_out = LeftOut::of(scope);
         let mut add = |input: Kept, output: Kept, failed: bool| {
             let group = groups.entry(input.digest).or_insert_with(|| Group::new(input));
             if failed {
@@ -37,10 +39,15 @@ impl Store {
                         add(span.input, span.output, span.error.is_some());
                     }
                 }
-                Scope::Region { from, to } => return Err(region(from, to)),
+                Scope::Region { .. } => {
+                    if let Some(extent) = left_out.extent(trace) {
+                        add(extent.input, extent.output, extent.error.is_some());
+                    }
+                }
             }
             Ok(())
         })?;
+        left_out.check(task)?;
         let mut observations =
             groups.into_values().map(|group| self.observation(group)).collect::<Result<Vec<_>, _>>()?;
         observations.sort_by(|a, b| a.input.cmp(&b.input));
@@ -65,20 +72,31 @@ impl Store {
         let _snapshot = self.snapshot()?;
         let mut declared = Declarations::new(self);
         let mut recordings: Vec<Recording> = Vec::new();
+        let mut left_out = LeftOut::of(scope);
         self.whole_traces(task, |trace| {
             match scope {
                 Scope::Task if trace.input.is_none() || trace.output.is_none() => {}
-                Scope::Task => recordings.push(run(trace, &mut declared)?),
+                Scope::Task => {
+                    let run = spans(&trace.spans, trace.started, &mut declared)?;
+                    let (cost, tokens) = declared.of(&trace.attributes)?;
+                    recordings.push(Recording { cost: cost.or(run.cost), tokens: tokens.or(run.tokens), ..run });
+                }
                 Scope::Span { kind, name } => {
                     for span in trace.spans.iter().filter(|span| span.is(kind.as_str(), name)) {
                         let (cost, tokens) = declared.of(&span.attributes)?;
                         recordings.push(Recording { duration: span.duration, cost, tokens });
                     }
                 }
-                Scope::Region { from, to } => return Err(region(from, to)),
+                Scope::Region { .. } => {
+                    if let Some(range) = left_out.extent(trace).and_then(|extent| extent.spans) {
+                        let inside = &trace.spans[range];
+                        recordings.push(spans(inside, inside[0].started, &mut declared)?);
+                    }
+                }
             }
             Ok(())
         })?;
+        left_out.check(task)?;
         let malformed = recordings.iter().filter(|one| one.cost.malformed() || one.tokens.malformed()).count();
         let sorted = |figures: Vec<Option<u64>>| {
             let mut figures = figures;
@@ -94,7 +112,7 @@ impl Store {
     }
 
     /// Hands over the traces of a task that count.
-    fn whole_traces(
+    pub(crate) fn whole_traces(
         &self,
         task: &str,
         mut take: impl FnMut(&Recorded) -> Result<(), StoreError>,
@@ -116,28 +134,19 @@ impl Group {
     }
 }
 
-fn run(trace: &Recorded, declared: &mut Declarations<'_>) -> Result<Recording, StoreError> {
+/// What spans that begin at `started` say together.
+fn spans(spans: &[RecordedSpan], started: u64, declared: &mut Declarations<'_>) -> Result<Recording, StoreError> {
     let mut run = Recording::default();
-    for span in &trace.spans {
+    for span in spans {
         let end = span.duration.map(|duration| span.started.saturating_add(duration));
-        run.duration = run.duration.max(end.map(|end| end.saturating_sub(trace.started)));
+        run.duration = run.duration.max(end.map(|end| end.saturating_sub(started)));
         if span.kind != "span" {
             let (cost, tokens) = declared.of(&span.attributes)?;
             run.cost = run.cost.plus(cost, span.kind == "model_call");
             run.tokens = run.tokens.plus(tokens, span.kind == "model_call");
         }
     }
-    let (cost, tokens) = declared.of(&trace.attributes)?;
-    run.cost = cost.or(run.cost);
-    run.tokens = tokens.or(run.tokens);
     Ok(run)
-}
-
-fn region(from: &str, to: &str) -> StoreError {
-    StoreError::new(
-        "region-scope",
-        format!("the region from {from} to {to} cannot be observed yet; give the contract a span or task scope"),
-    )
 }
 
 /// What one recording says about its cost.

@@ -13,13 +13,14 @@ mod ingest;
 mod log;
 mod open;
 mod rows;
+mod runs;
 mod schema;
 mod seal;
 mod trace;
 
 pub use auto_schema::contract::Scope;
 pub use auto_schema::digest::Digest;
-pub use auto_schema::evidence::{Observation, Reference, evidence_id};
+pub use auto_schema::evidence::{Observation, Operation, Reference, Run, Runs as RecordedRuns, evidence_id};
 pub use census::{Census, Divergent, Row, Runs, Share, Tally};
 pub use error::StoreError;
 pub use ingest::Ingested;

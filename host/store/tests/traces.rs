@@ -131,9 +131,6 @@ fn observations_are_sorted_and_partial_traces_show_nothing() {
     let text = r#"[{"errors":0,"input":{"q":1},"outputs":[{"count":1,"output":"x"}]},{"errors":1,"input":{"q":2},"outputs":[{"count":1,"output":"a"},{"count":1,"output":"b"}]}]"#;
     assert_eq!(json(text).as_str(), text);
     assert_eq!(evidence_id(&seen), auto_store::Digest::of(text.as_bytes()));
-    let region = Scope::Region { from: "a".into(), to: "b".into() };
-    assert_eq!(store.observations("toy", &region).unwrap_err().code, "region-scope");
-    assert_eq!(store.reference("toy", &region).unwrap_err().code, "region-scope");
 }
 
 #[test]
@@ -339,4 +336,115 @@ proptest! {
         prop_assert_eq!(Store::open_read(folder.path()).unwrap().trace(&trace.id).unwrap(), Some(trace.clone()));
         prop_assert_eq!(folder.store().ingest(&[trace]).unwrap().already, 1);
     }
+}
+
+/// An operation named like its kind's first letter and more.
+fn operation(sequence: u64, name: &str, input: &str, output: &str) -> Span {
+    let kind = match name.chars().next() {
+        Some('t') => SpanKind::ToolCall,
+        Some('s') => SpanKind::Structural,
+        _ => SpanKind::ModelCall,
+    };
+    Span { kind, name: name.into(), ..span(sequence, input, output) }
+}
+
+#[test]
+fn a_region_is_observed_from_its_first_input_to_its_last_output() {
+    let folder = Folder::new();
+    let mut store = folder.store();
+    let run = |id: &str, word: &str, tool: &str| {
+        let inside = Span { parent: Some(4), ..operation(5, "m4", "1", "1") };
+        trace(
+            id,
+            vec![
+                operation(1, "m0", "0", "0"),
+                operation(2, "m1", word, word),
+                operation(3, "span", "null", "null"),
+                operation(4, "t1", word, tool),
+                inside,
+                operation(6, "m2", tool, tool),
+                operation(7, "m1x", "0", "0"),
+            ],
+        )
+    };
+    let failed = {
+        let mut trace = run("f", "2", "3");
+        trace.spans[5].error = Some("refused".into());
+        trace
+    };
+    let torn = Trace { partial: true, ..run("p", "9", "9") };
+    let (mut twice, mut turned, mut nested) = (run("t", "1", "2"), run("u", "1", "2"), run("n", "1", "2"));
+    twice.spans[6].name = "m1".into();
+    turned.spans[1].name = "m2".into();
+    turned.spans[5].name = "m1".into();
+    nested.spans[3].parent = Some(2);
+    let short = trace("s", vec![operation(1, "m1", "1", "1")]);
+    store
+        .ingest(&[
+            run("a", "1", "2"),
+            run("b", "1", "2"),
+            run("c", "1", "4"),
+            failed,
+            torn,
+            twice,
+            turned,
+            nested,
+            short,
+        ])
+        .unwrap();
+    let region = Scope::Region { from: "m1".into(), to: "m2".into() };
+    let recorded = store.runs("toy", &region).unwrap();
+    let shown: Vec<_> = recorded
+        .runs
+        .iter()
+        .map(|run| {
+            let steps: Vec<&str> = run.steps.iter().map(|step| step.name.as_str()).collect();
+            (run.input.as_str(), run.output.as_str(), run.error.as_deref(), steps.join(" "))
+        })
+        .collect();
+    let steps = "m1 t1 m2".to_owned();
+    assert_eq!(
+        shown,
+        [("1", "2", None, steps.clone()), ("1", "4", None, steps.clone()), ("2", "3", Some("refused"), steps),]
+    );
+    assert_eq!(
+        recorded.left_out,
+        [
+            r#"1 recording has no operation named "m2""#,
+            r#"1 recording has several operations named "m1""#,
+            r#"1 recording has "m2" before "m1""#,
+            r#"1 recording has "t1" inside the model call "m1", which so is no single step"#,
+        ]
+    );
+    let seen = store.observations("toy", &region).unwrap();
+    let shown: Vec<_> = seen.iter().map(|seen| (seen.input.as_str(), seen.outputs.len(), seen.errors)).collect();
+    assert_eq!(shown, [("1", 2, 0), ("2", 0, 1)]);
+    assert_eq!(seen[0].outputs[0].1, 2);
+    assert_eq!(store.reference("toy", &region).unwrap().durations, [Some(5); 4]);
+    assert!(store.runs("toy", &model_calls()).unwrap().runs.is_empty());
+
+    let nowhere = Scope::Region { from: "m1".into(), to: "m9".into() };
+    let error = store.observations("toy", &nowhere).unwrap_err();
+    assert_eq!(error.code, "no-region");
+    assert!(error.message.contains(r#"7 recordings have no operation named "m9""#), "{}", error.message);
+    assert_eq!(store.observations("another", &nowhere).unwrap(), []);
+}
+
+#[test]
+fn a_run_of_a_task_has_its_operations_in_order() {
+    let folder = Folder::new();
+    let mut store = folder.store();
+    let whole = Trace {
+        input: Some(json("1")),
+        output: Some(json("3")),
+        ..trace("a", vec![operation(1, "t1", "1", "2"), operation(2, "m1", "2", "3")])
+    };
+    let silent = Trace { output: None, ..Trace { id: "b".into(), ..whole.clone() } };
+    store.ingest(&[whole.clone(), Trace { id: "c".into(), ..whole }, silent]).unwrap();
+    let recorded = store.runs("toy", &Scope::Task).unwrap();
+    let [run] = &recorded.runs[..] else { panic!("{recorded:?}") };
+    let capabilities: Vec<_> = run.steps.iter().map(|step| step.capability()).collect();
+    assert_eq!((run.input.as_str(), run.output.as_str()), ("1", "3"));
+    assert_eq!(capabilities, [Some("tool:t1".into()), Some("model:m1".into())]);
+    assert_eq!(recorded.left_out, ["1 recording has no task input or no task output"]);
 }

@@ -73,12 +73,14 @@ impl Opts {
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let store = Store::open_read(&self.store.store)?;
         let observations = observations(&store, &contract)?;
+        let runs = store.runs(&contract.task, &contract.scope)?;
         let toolbox = Toolbox::open_audited(global, &self.extra, self.audit)?;
         let driver = toolbox.driver("compile")?;
         let job = Job {
             config: self.config()?,
             contract,
             observations,
+            runs,
             run_dir: self.runs.runs.clone(),
             pinned_gate: toolbox.gate(trusted)?,
             trusted_gate: trusted.is_some(),

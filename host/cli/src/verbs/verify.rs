@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use auto_engine::Runs;
 use auto_json::Value;
 use auto_schema::cbin::Cbin;
 use auto_schema::contract::Contract;
@@ -59,8 +60,11 @@ impl Opts {
                 let file = files::read(artifact)?;
                 Cbin::read(&file).map_err(|damage| Failure::from(damage).at(artifact.display().to_string()))?;
                 let store = self.store.as_ref().map(Store::open_read).transpose()?;
-                let observations = store.map_or(Ok(Vec::new()), |store| observations(&store, &contract))?;
-                let judged = engine.judge_artifact(&gate, &predicates, &contract, &observations, &file)?;
+                let (observations, runs) = match store {
+                    None => (Vec::new(), Runs::default()),
+                    Some(store) => (observations(&store, &contract)?, store.runs(&contract.task, &contract.scope)?),
+                };
+                let judged = engine.judge_artifact(&gate, &predicates, &contract, &observations, runs, &file)?;
                 (observations, judged)
             }
         };

@@ -1,0 +1,172 @@
+//! The hermetic world of a replay: what an artifact asks for is answered by what was
+//! recorded for the same request, and by nothing else. No tool runs.
+//!
+//! A request in a replay of an input is answered by the runs of that input, each recorded
+//! reply once, in recorded order; when these are used up, or have none, by the reply that
+//! all runs of the scope have for it. A request that nothing answers so is unwitnessed and
+//! stays what it is, a request: on a recorded input the gate takes it for a failure, on any
+//! other for an open question.
+
+use std::collections::{BTreeSet, HashMap};
+
+use auto_runtime::{CallError, Outcome};
+use auto_schema::digest::{Digest, Hasher};
+use auto_schema::evidence::Run;
+
+/// A reply, or the message of an error.
+pub(crate) type Reply = Result<String, String>;
+
+/// The most requests of one replay: more is a loop without end.
+const MOST_REQUESTS: usize = 10_000;
+
+/// Requests and their recorded replies.
+#[derive(Default)]
+pub(crate) struct Exchanges {
+    /// By input of the run: the replies to each request, in recorded order.
+    own: HashMap<String, HashMap<Request, Vec<Reply>>>,
+    /// Of all runs, where they agree; `None` where they do not.
+    any: HashMap<Request, Option<Reply>>,
+    digest: Option<Digest>,
+}
+
+/// A capability and its input.
+type Request = (String, String);
+
+/// What a replay came to.
+pub(crate) struct Replayed {
+    pub(crate) outcome: Outcome,
+    /// The capabilities that were asked for.
+    pub(crate) asked: BTreeSet<String>,
+    /// Of all calls together, where the module counts.
+    pub(crate) steps: Option<u64>,
+}
+
+impl Exchanges {
+    /// What the runs, in their order, say.
+    pub(crate) fn of(runs: &[Run]) -> Exchanges {
+        let mut exchanges = Exchanges::default();
+        let mut hasher = Hasher::new();
+        for run in runs {
+            let own = exchanges.own.entry(run.input.as_str().to_owned()).or_default();
+            for step in &run.steps {
+                let Some(capability) = step.capability() else { continue };
+                let reply = match &step.error {
+                    Some(message) => Err(message.clone()),
+                    None => Ok(step.output.as_str().to_owned()),
+                };
+                hasher.update(format!("{:?}\n", (run.input.as_str(), &capability, step.input.as_str(), &reply)));
+                let request = (capability, step.input.as_str().to_owned());
+                own.entry(request.clone()).or_default().push(reply.clone());
+                let any = exchanges.any.entry(request).or_insert_with(|| Some(reply.clone()));
+                if any.as_ref().is_some_and(|any| *any != reply) {
+                    *any = None;
+                }
+            }
+        }
+        exchanges.digest = (!exchanges.any.is_empty()).then(|| hasher.finish());
+        exchanges
+    }
+
+    /// Of everything in it; none where nothing is.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        self.digest
+    }
+
+    /// Answers requests until there is an answer, an abstention, or a request that nothing
+    /// answers. `resume` makes a call and also says how many steps it took.
+    pub(crate) fn replay(
+        &self,
+        input: &str,
+        first: (Outcome, Option<u64>),
+        mut resume: impl FnMut(&[u8], &Reply) -> Result<(Outcome, Option<u64>), CallError>,
+    ) -> Result<Replayed, CallError> {
+        let own = self.own.get(input);
+        let mut used: HashMap<Request, usize> = HashMap::new();
+        let (mut outcome, mut steps) = first;
+        let mut asked = BTreeSet::new();
+        for _ in 0..MOST_REQUESTS {
+            let Outcome::Request { capability, input, state } = &outcome else { break };
+            asked.insert(capability.clone());
+            let request = (capability.clone(), input.clone());
+            let used = used.entry(request.clone()).or_default();
+            let recorded = own.and_then(|own| own.get(&request)).and_then(|replies| replies.get(*used));
+            let Some(reply) = recorded.or_else(|| self.any.get(&request)?.as_ref()) else { break };
+            *used += 1;
+            let (next, more) = resume(state, reply)?;
+            steps = steps.and_then(|steps| Some(steps.saturating_add(more?)));
+            outcome = next;
+        }
+        Ok(Replayed { outcome, asked, steps })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use auto_json::Value;
+    use auto_schema::evidence::Operation;
+
+    fn run(input: &str, steps: &[(&str, &str, Reply)]) -> Run {
+        let json = |text: &str| Value::from(text).canonical();
+        let step = |(name, input, reply): &(&str, &str, Reply)| Operation {
+            kind: "tool_call".to_owned(),
+            name: (*name).to_owned(),
+            input: json(input),
+            output: json(reply.as_deref().unwrap_or_default()),
+            error: reply.clone().err(),
+        };
+        Run { input: json(input), output: json("done"), error: None, steps: steps.iter().map(step).collect() }
+    }
+
+    /// Asks for each in turn and answers with the replies it got.
+    fn replay(exchanges: &Exchanges, input: &str, asks: &[(&str, &str)]) -> (Outcome, Vec<Reply>) {
+        let (mut got, mut next) = (Vec::new(), asks.iter());
+        let mut ask = || match next.next() {
+            Some((name, input)) => Outcome::Request {
+                capability: format!("tool:{name}"),
+                input: Value::from(*input).canonical().into_string(),
+                state: Vec::new(),
+            },
+            None => Outcome::Answer("null".to_owned()),
+        };
+        let first = (ask(), Some(1));
+        let input = Value::from(input).canonical().into_string();
+        let replayed = exchanges.replay(&input, first, |_, reply| {
+            got.push(reply.clone().map(|text| text.trim_matches('"').to_owned()));
+            Ok((ask(), Some(1)))
+        });
+        let replayed = replayed.unwrap();
+        assert_eq!(replayed.steps, Some(got.len() as u64 + 1));
+        (replayed.outcome, got)
+    }
+
+    #[test]
+    fn a_run_answers_its_own_input_in_recorded_order() {
+        let slow = || Err("slow".to_owned());
+        let exchanges = Exchanges::of(&[
+            run("a", &[("get", "x", slow()), ("get", "x", Ok("1".to_owned()))]),
+            run("b", &[("get", "x", Ok("2".to_owned())), ("get", "y", Ok("3".to_owned()))]),
+        ]);
+        let done = Outcome::Answer("null".to_owned());
+        let ok = |text: &str| Ok(text.to_owned());
+        assert_eq!(replay(&exchanges, "a", &[("get", "x"), ("get", "x")]), (done.clone(), vec![slow(), ok("1")]));
+        assert_eq!(replay(&exchanges, "b", &[("get", "x"), ("get", "y")]), (done.clone(), vec![ok("2"), ok("3")]));
+        // Another input, or a request more: only what all runs agree on.
+        assert_eq!(replay(&exchanges, "c", &[("get", "y")]), (done.clone(), vec![ok("3")]));
+        assert_eq!(replay(&exchanges, "a", &[("get", "y")]), (done, vec![ok("3")]));
+        for (input, asks) in
+            [("c", vec![("get", "x")]), ("b", vec![("get", "x"), ("get", "x")]), ("a", vec![("put", "x")])]
+        {
+            let (outcome, got) = replay(&exchanges, input, &asks);
+            assert!(matches!(outcome, Outcome::Request { .. }), "{outcome:?}");
+            assert_eq!(got.len(), asks.len() - 1);
+        }
+    }
+
+    #[test]
+    fn the_digest_is_of_everything() {
+        let of = |reply: &str| Exchanges::of(&[run("a", &[("get", "x", Ok(reply.to_owned()))])]).digest();
+        assert!(of("1").is_some() && of("1") == of("1") && of("1") != of("2"));
+        assert_eq!(Exchanges::of(&[run("a", &[])]).digest(), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! Whole runs of a task or a region: what went in, what was done in between, what came out.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
+
+use auto_schema::evidence::{Operation, Run, Runs};
+
+use crate::rows::{Kept, Recorded, RecordedSpan};
+use crate::{Scope, Store, StoreError};
+
+/// Where in a trace a run of a scope is.
+pub(crate) struct Extent {
+    pub(crate) input: Kept,
+    pub(crate) output: Kept,
+    /// How the run failed, if it did.
+    pub(crate) error: Option<String>,
+    /// The spans it goes over; none for a whole trace.
+    pub(crate) spans: Option<RangeInclusive<usize>>,
+}
+
+/// Why a recording is no run of the scope.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    Missing(String),
+    Twice(String),
+    OutOfOrder,
+    Inside { outer: String, inner: String },
+    OneSided,
+}
+
+/// Recordings that are no run of a scope.
+pub(crate) struct LeftOut<'s> {
+    scope: &'s Scope,
+    counts: BTreeMap<Why, u32>,
+    found: bool,
+}
+
+impl Store {
+    /// The runs of a task or region scope of a task, sorted, each once; none of a span scope.
+    /// Partial traces are none.
+    ///
+    /// Codes as for [`Store::observations`].
+    pub fn runs(&self, task: &str, scope: &Scope) -> Result<Runs, StoreError> {
+        if matches!(scope, Scope::Span { .. }) {
+            return Ok(Runs::default());
+        }
+        let _snapshot = self.snapshot()?;
+        let (mut runs, mut left_out) = (Vec::new(), LeftOut::of(scope));
+        self.whole_traces(task, |trace| {
+            if let Some(extent) = left_out.extent(trace) {
+                runs.push(self.run_of(trace, extent)?);
+            }
+            Ok(())
+        })?;
+        left_out.check(task)?;
+        runs.sort();
+        runs.dedup();
+        Ok(Runs { runs, left_out: left_out.sentences() })
+    }
+
+    fn run_of(&self, trace: &Recorded, extent: Extent) -> Result<Run, StoreError> {
+        let operation = |span: &RecordedSpan| {
+            Ok(Operation {
+                kind: span.kind.clone(),
+                name: span.name.clone(),
+                input: self.text(span.input.row)?,
+                output: self.text(span.output.row)?,
+                error: span.error.clone(),
+            })
+        };
+        let spans = extent.spans.map_or(&trace.spans[..], |spans| trace.spans.get(spans).unwrap_or_default());
+        let by_id = by_id(trace);
+        let steps = spans.iter().filter(|span| is_operation(span) && enclosing(span, &by_id).is_none());
+        Ok(Run {
+            input: self.text(extent.input.row)?,
+            output: self.text(extent.output.row)?,
+            error: extent.error,
+            steps: steps.map(operation).collect::<Result<_, StoreError>>()?,
+        })
+    }
+}
+
+impl<'s> LeftOut<'s> {
+    pub(crate) fn of(scope: &'s Scope) -> LeftOut<'s> {
+        LeftOut { scope, counts: BTreeMap::new(), found: false }
+    }
+
+    /// Where the run is in this trace; counts it where there is none.
+    pub(crate) fn extent(&mut self, trace: &Recorded) -> Option<Extent> {
+        match extent(trace, self.scope) {
+            Ok(extent) => {
+                self.found = true;
+                Some(extent)
+            }
+            Err(why) => {
+                *self.counts.entry(why).or_default() += 1;
+                None
+            }
+        }
+    }
+
+    /// Refuses where traces were looked at and none has the region.
+    pub(crate) fn check(&self, task: &str) -> Result<(), StoreError> {
+        match self.scope {
+            Scope::Region { from, to } if !self.found && !self.counts.is_empty() => {
+                let message = format!(
+                    "no recording of the task {task:?} has the region from {from:?} to {to:?} whole: {}; \
+                     name two operations that a run has once each, the first before the last",
+                    self.sentences().join("; ")
+                );
+                Err(StoreError::new("no-region", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        self.counts.iter().map(|(why, count)| why.sentence(*count, self.scope)).collect()
+    }
+}
+
+fn is_operation(span: &RecordedSpan) -> bool {
+    span.kind != "span"
+}
+
+fn extent(trace: &Recorded, scope: &Scope) -> Result<Extent, Why> {
+    let extent = match scope {
+        Scope::Region { from, to } => {
+            let spans = ends(&trace.spans, from, to)?;
+            let (first, last) = (&trace.spans[*spans.start()], &trace.spans[*spans.end()]);
+            Extent { input: first.input, output: last.output, error: last.error.clone(), spans: Some(spans) }
+        }
+        _ => match (trace.input, trace.output) {
+            (Some(input), Some(output)) => Extent { input, output, error: None, spans: None },
+            _ => return Err(Why::OneSided),
+        },
+    };
+    let by_id = by_id(trace);
+    let spans = extent.spans.clone().map_or(&trace.spans[..], |spans| &trace.spans[spans]);
+    for span in spans.iter().filter(|span| is_operation(span)) {
+        // What a tool does inside is the tool's; a model that does something inside is not
+        // one step.
+        if let Some(outer) = enclosing(span, &by_id).filter(|outer| outer.kind == "model_call") {
+            return Err(Why::Inside { outer: outer.name.clone(), inner: span.name.clone() });
+        }
+    }
+    Ok(extent)
+}
+
+/// Where a region begins and ends.
+fn ends(spans: &[RecordedSpan], from: &str, to: &str) -> Result<RangeInclusive<usize>, Why> {
+    let only = |name: &str| {
+        let mut named = (0..spans.len()).filter(|&at| is_operation(&spans[at]) && spans[at].name == name);
+        match (named.next(), named.next()) {
+            (Some(at), None) => Ok(at),
+            (None, _) => Err(Why::Missing(name.to_owned())),
+            (Some(_), Some(_)) => Err(Why::Twice(name.to_owned())),
+        }
+    };
+    let (first, last) = (only(from)?, only(to)?);
+    if first < last { Ok(first..=last) } else { Err(Why::OutOfOrder) }
+}
+
+fn by_id(trace: &Recorded) -> HashMap<u64, &RecordedSpan> {
+    trace.spans.iter().map(|span| (span.id, span)).collect()
+}
+
+/// The outermost operation that a span is inside of.
+fn enclosing<'t>(span: &RecordedSpan, by_id: &HashMap<u64, &'t RecordedSpan>) -> Option<&'t RecordedSpan> {
+    let (mut outer, mut parent, mut seen) = (None, span.parent, HashSet::new());
+    while let Some(span) = parent.filter(|id| seen.insert(*id)).and_then(|id| by_id.get(&id)) {
+        outer = if is_operation(span) { Some(*span) } else { outer };
+        parent = span.parent;
+    }
+    outer
+}
+
+impl Why {
+    fn sentence(&self, count: u32, scope: &Scope) -> String {
+        let recordings = if count == 1 { "1 recording has".to_owned() } else { format!("{count} recordings have") };
+        match (self, scope) {
+            (Why::Missing(name), _) => format!("{recordings} no operation named {name:?}"),
+            (Why::Twice(name), _) => format!("{recordings} several operations named {name:?}"),
+            (Why::OutOfOrder, Scope::Region { from, to }) => format!("{recordings} {to:?} before {from:?}"),
+            (Why::OutOfOrder, _) => format!("{recordings} the ends in another order"),
+            (Why::Inside { outer, inner }, _) => {
+                format!("{recordings} {inner:?} inside the model call {outer:?}, which so is no single step")
+            }
+            (Why::OneSided, _) => format!("{recordings} no task input or no task output"),
+        }
+    }
+}

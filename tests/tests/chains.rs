@@ -1,0 +1,369 @@
+//! Whole runs: the peer's tool and pipeline flows, and our own inbox agent, recorded,
+//! compiled, and held against what the agent does on what nobody has seen.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use auto_json::Value;
+
+/// `auto-host` in a folder, with a cache of its own.
+struct Tool {
+    folder: tempfile::TempDir,
+    binary: PathBuf,
+}
+
+impl Tool {
+    fn new() -> Tool {
+        let test = std::env::current_exe().unwrap();
+        let built = test.ancestors().nth(2).unwrap().join("auto-host");
+        let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
+        assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
+        Tool { folder: tempfile::tempdir().unwrap(), binary }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).current_dir(self.folder.path()).env("AUTO_CACHE", self.folder.path().join("cache"));
+        command.output().unwrap()
+    }
+
+    /// The JSON object a verb prints; fails unless it ends with that exit code.
+    fn ask(&self, exit: i32, arguments: &[&str]) -> Value {
+        let output = self.run(&[&["--json"], arguments].concat());
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(exit), "auto-host {arguments:?}\n{stdout}\n{stderr}");
+        Value::parse(stdout.trim()).unwrap()
+    }
+
+    /// Imports files and writes a contract.
+    fn prepare(&self, files: &[PathBuf], contract: &str) {
+        let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+        self.ask(0, &[&["import", "--store", "s.db"], &files[..]].concat());
+        std::fs::write(self.folder.path().join("c.toml"), contract).unwrap();
+    }
+
+    fn compile(&self, exit: i32) -> Value {
+        self.ask(exit, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin"])
+    }
+
+    fn manifest(&self, key: &str) -> Value {
+        self.ask(0, &["inspect", "c.cbin"]).get("manifest").and_then(|manifest| manifest.get(key)).cloned().unwrap()
+    }
+}
+
+fn shared(folder: &str) -> Option<PathBuf> {
+    let data = std::env::var_os("AUTO_SHARED_DATA");
+    let path = data.map_or_else(|| auto_tests::root().join("../shared/data"), PathBuf::from).join(folder);
+    if path.exists() {
+        return path.canonicalize().ok();
+    }
+    eprintln!("skipped: no {}; set AUTO_SHARED_DATA to the folder of public data", path.display());
+    None
+}
+
+fn files(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| {
+        let name = file.file_name().unwrap().to_string_lossy();
+        name.starts_with(start) && name.ends_with(".jsonl")
+    });
+    files.sort();
+    files
+}
+
+/// Each stage with what became of it.
+fn stages(report: &Value) -> Vec<(String, String)> {
+    let stages = report.get("stages").and_then(Value::as_list).unwrap_or_default();
+    let text = |stage: &Value, key: &str| stage.get(key).and_then(Value::as_text).unwrap_or_default().to_owned();
+    stages.iter().map(|stage| (text(stage, "stage"), text(stage, "status"))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+}
+
+fn why(report: &Value, rung: &str) -> String {
+    let rungs = report.get("rungs").and_then(Value::as_list).unwrap_or_default();
+    let found = rungs.iter().rfind(|one| one.get("rung").and_then(Value::as_text) == Some(rung));
+    found.and_then(|rung| rung.get("why")).and_then(Value::as_text).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_peers_tool_flow_compiles_around_its_tool() {
+    let Some(data) = shared("peer-v0") else { return };
+    let tool = Tool::new();
+    let contract = std::fs::read_to_string(data.join("tool-region.contract.toml")).unwrap();
+    tool.prepare(&files(&data, "tool-"), &contract);
+    let report = tool.compile(0);
+    assert_eq!(
+        stages(&report),
+        pairs(&[
+            ("model_call extract", "compiled"),
+            ("tool_call lookup", "effect"),
+            ("model_call format", "compiled"),
+            ("answer", "compiled"),
+        ])
+    );
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:lookup"]"#);
+}
+
+#[test]
+fn the_peers_pipeline_needs_no_model_any_more() {
+    let Some(data) = shared("peer-v0") else { return };
+    let tool = Tool::new();
+    let contract = "contract_version = 0\ntask = \"pipeline-agent\"\n\
+        [scope]\ntype = \"region\"\nfrom = \"extract\"\nto = \"format\"\n\
+        [interface]\ninput = \"json\"\noutput = \"text\"\n";
+    tool.prepare(&files(&data, "pipeline-"), contract);
+    let report = tool.compile(0);
+    assert!(stages(&report).iter().all(|(_, status)| status == "compiled"), "{report}");
+    assert_eq!(tool.manifest("capabilities").to_string(), "[]");
+    let reply = tool.ask(0, &["run", "c.cbin", "--input", r#"{"doc":"Beta Alpha Gamma"}"#]);
+    assert_eq!(reply.get("output").and_then(Value::as_text), Some("BETA"));
+}
+
+#[test]
+fn what_no_artifact_can_do_again_refuses_a_region() {
+    let Some(data) = shared("peer-v0") else { return };
+    let tool = Tool::new();
+    let contract = "contract_version = 0\ntask = \"toy-agent\"\n\
+        [scope]\ntype = \"region\"\nfrom = \"fake-frontier\"\nto = \"clock.now_ms\"\n\
+        [interface]\ninput = \"json\"\noutput = \"json\"\n";
+    tool.prepare(&files(&data, "toy-"), contract);
+    let report = tool.compile(1);
+    assert!(why(&report, "chain").contains(r#"the operation "append" (memory_op)"#), "{report}");
+}
+
+/// Records the inbox agent; none where there is no Python.
+fn recorded_inbox(folder: &Path) -> Option<Vec<String>> {
+    let inbox = auto_tests::root().join("evals/inbox");
+    let python = |arguments: &[&Path]| {
+        let mut python = Command::new("python3");
+        python.arg("-B").arg(inbox.join("agent.py")).args(arguments);
+        python.output().ok()
+    };
+    let Some(recorded) = python(&[&inbox.join("messages.jsonl"), folder]) else {
+        eprintln!("skipped: python3 cannot be run");
+        return None;
+    };
+    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let answers = python(&[&inbox.join("held-out.jsonl"), Path::new("--answers")])?;
+    Some(String::from_utf8(answers.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn the_inbox_agent_compiles_around_its_tool_and_its_decision() {
+    let tool = Tool::new();
+    let traces = tool.folder.path().join("traces");
+    std::fs::create_dir(&traces).unwrap();
+    let Some(answers) = recorded_inbox(&traces) else { return };
+    let inbox = auto_tests::root().join("evals/inbox");
+    tool.prepare(&files(&traces, ""), &std::fs::read_to_string(inbox.join("inbox.contract.toml")).unwrap());
+    let report = tool.compile(0);
+    assert_eq!(
+        stages(&report),
+        pairs(&[
+            ("model_call classify", "compiled"),
+            ("branch names an order", "compiled"),
+            ("whether tool_call lookup comes next", "branch"),
+            ("tool_call lookup", "effect"),
+            ("model_call reply", "compiled"),
+            ("answer", "compiled"),
+            ("model_call reply", "compiled"),
+            ("answer", "compiled"),
+        ])
+    );
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:lookup"]"#);
+    // Live, with the tool's own process, on messages that nobody has seen.
+    let lookup = format!("lookup=python3 -B '{}'", inbox.join("lookup.py").display());
+    let unseen = std::fs::read_to_string(inbox.join("held-out.jsonl")).unwrap();
+    let mut answered = 0;
+    for (message, expected) in unseen.lines().zip(&answers) {
+        let output = tool.run(&["--json", "run", "c.cbin", "--input", message, "--tool", &lookup]);
+        let reply = Value::parse(String::from_utf8_lossy(&output.stdout).trim()).unwrap();
+        if output.status.code() == Some(3) {
+            continue;
+        }
+        assert_eq!(reply.get("output"), Some(&Value::parse(expected).unwrap()), "{message}\n{reply}");
+        let named = message.contains("ORD-");
+        assert_eq!(
+            reply.get("effects").and_then(Value::as_list).map_or(0, <[Value]>::len),
+            usize::from(named),
+            "{reply}"
+        );
+        answered += 1;
+    }
+    assert!(answered >= 9, "{answered} of {} answered", answers.len());
+    let ungranted = tool.ask(1, &["run", "c.cbin", "--input", unseen.lines().next().unwrap()]);
+    assert_eq!(ungranted.get("code").and_then(Value::as_text), Some("not-granted"), "{ungranted}");
+}
+
+/// An operation: kind, name, input and output as JSON; an output that is no JSON is an error.
+type Step<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+/// Writes a recorded run of the task `t`.
+fn record(folder: &Path, number: usize, input: &str, output: &str, steps: &[Step]) -> PathBuf {
+    let id = format!("{number:032x}");
+    let mut lines = vec![format!(
+        r#"{{"attrs":{{}},"sdk":"test/1","started_at_ms":1,"t":"trace","task":"t","task_input":{input},"trace_id":"{id}","v":0}}"#
+    )];
+    for ((kind, name, input, output), at) in steps.iter().zip(1..) {
+        let (output, error) = match Value::parse(output) {
+            Ok(_) => (*output, "null".to_owned()),
+            Err(_) => ("null", Value::from(*output).to_string()),
+        };
+        lines.push(format!(
+            r#"{{"attrs":{{}},"duration_ms":0,"error":{error},"input":{input},"kind":"{kind}","name":"{name}","output":{output},"parent_span_id":null,"seq":{at},"span_id":{at},"started_at_ms":1,"t":"span","trace_id":"{id}","v":0}}"#
+        ));
+    }
+    lines.push(format!(r#"{{"output":{output},"recorded_at_ms":1,"t":"task_output","trace_id":"{id}","v":0}}"#));
+    let file = folder.join(format!("{number}.jsonl"));
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    file
+}
+
+const TASK: &str = "contract_version = 0\ntask = \"t\"\nguard = \"none\"\n[scope]\ntype = \"task\"\n\
+    [interface]\ninput = \"json\"\noutput = \"json\"\n";
+
+fn region(from: &str, to: &str) -> String {
+    TASK.replace("type = \"task\"", &format!("type = \"region\"\nfrom = \"{from}\"\nto = \"{to}\""))
+}
+
+const WORDS: [&str; 8] = ["amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath"];
+
+#[test]
+fn a_tool_called_for_each_item_becomes_a_loop_with_a_bound() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, count) in [0usize, 1, 3, 2, 4, 1, 2, 3].into_iter().enumerate() {
+        let items: Vec<String> = (0..count).map(|at| format!("{:?}", WORDS[(number + at) % 8])).collect();
+        let upper: Vec<String> = items.iter().map(|item| item.to_uppercase()).collect();
+        let inputs: Vec<String> = items.iter().map(|item| format!(r#"{{"word":{item}}}"#)).collect();
+        let steps: Vec<Step> =
+            inputs.iter().zip(&upper).map(|(input, output)| ("tool_call", "look", &input[..], &output[..])).collect();
+        let input = format!(r#"{{"id":{number},"words":[{}]}}"#, items.join(","));
+        written.push(record(tool.folder.path(), number, &input, &format!("[{}]", upper.join(",")), &steps));
+    }
+    tool.prepare(&written, TASK);
+    let report = tool.compile(0);
+    assert_eq!(stages(&report), pairs(&[("tool_call look", "loop"), ("answer", "compiled")]), "{report}");
+    assert!(report.to_string().contains("for each of $.words, at most 8 (twice the most seen)"), "{report}");
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:look"]"#);
+}
+
+#[test]
+fn a_tool_called_until_it_succeeds_becomes_a_loop_with_a_bound() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, fails) in [0usize, 2, 1, 0, 1, 0].into_iter().enumerate() {
+        let word = format!("{:?}", WORDS[number]);
+        let upper = word.to_uppercase();
+        let mut steps: Vec<Step> = vec![("tool_call", "look", &word, "it timed out"); fails];
+        steps.push(("tool_call", "look", &word, &upper));
+        written.push(record(tool.folder.path(), number, &word, &upper, &steps));
+    }
+    tool.prepare(&written, TASK);
+    let report = tool.compile(0);
+    assert_eq!(stages(&report), pairs(&[("tool_call look", "loop"), ("answer", "compiled")]), "{report}");
+    assert!(report.to_string().contains("until it succeeds, at most 6 times (twice the most seen)"), "{report}");
+}
+
+#[test]
+fn a_model_that_no_program_explains_stays_a_request() {
+    let tool = Tool::new();
+    let says = ["3-1", "q", "7 77", "zz top", "0x1", "..", "a/b", "!"];
+    let mut written = Vec::new();
+    for (number, (word, said)) in WORDS.iter().zip(says).enumerate() {
+        let [word, asked, said] = [format!("{word:?}"), format!(r#"{{"about":{word:?}}}"#), format!("{said:?}")];
+        let answer = format!(r#"{{"said":{said}}}"#);
+        written.push(record(tool.folder.path(), number, &word, &answer, &[("model_call", "muse", &asked, &said)]));
+    }
+    tool.prepare(&written, TASK);
+    let report =
+        tool.ask(0, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--seconds", "1"]);
+    assert_eq!(stages(&report), pairs(&[("model_call muse", "effect"), ("answer", "compiled")]), "{report}");
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["model:muse"]"#);
+}
+
+#[test]
+fn regions_without_ends_are_refused_by_trace() {
+    let tool = Tool::new();
+    let word = r#""a""#;
+    let step = |name: &'static str| ("model_call", name, word, word);
+    let folder = tool.folder.path();
+    let written = [
+        record(folder, 0, word, word, &[step("first")]),
+        record(folder, 1, word, word, &[step("first"), step("first"), step("last")]),
+        record(folder, 2, word, word, &[step("last"), step("first")]),
+    ];
+    tool.prepare(&written, &region("first", "last"));
+    let refused = tool.compile(1);
+    assert_eq!(refused.get("code").and_then(Value::as_text), Some("no-region"), "{refused}");
+    let told = refused.to_string();
+    for why in
+        [r#"no operation named \"last\""#, r#"several operations named \"first\""#, r#"\"last\" before \"first\""#]
+    {
+        assert!(told.contains(why), "{told}");
+    }
+    // One that has it whole is enough to go on, and the others are counted.
+    let more = [3, 4].map(|number| {
+        let word = format!("{:?}", WORDS[number]);
+        record(
+            folder,
+            number,
+            &word,
+            &word,
+            &[("model_call", "first", &word, &word), ("model_call", "last", &word, &word)],
+        )
+    });
+    tool.prepare(&more, &region("first", "last"));
+    let report = tool.compile(0);
+    assert!(report.to_string().contains(r#"1 recording has no operation named \"last\""#), "{report}");
+}
+
+#[test]
+fn a_loop_that_nothing_bounds_is_refused() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, count) in [1usize, 3, 2, 4].into_iter().enumerate() {
+        let inputs: Vec<String> = (0..count).map(|page| page.to_string()).collect();
+        let steps: Vec<Step> = inputs.iter().map(|page| ("tool_call", "page", &page[..], "true")).collect();
+        written.push(record(tool.folder.path(), number, &format!("{:?}", WORDS[number]), "1", &steps));
+    }
+    tool.prepare(&written, TASK);
+    let report = tool.compile(1);
+    let told = why(&report, "chain");
+    assert!(told.starts_with("tool_call page: it is done 1 to 4 times and nothing bounds that: no list"), "{told}");
+}
+
+#[test]
+fn runs_that_part_for_no_known_reason_are_refused() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, word) in WORDS.iter().enumerate() {
+        let name = if [1, 2, 4, 7].contains(&number) { "left" } else { "right" };
+        written.push(record(tool.folder.path(), number, &format!("{word:?}"), "1", &[("tool_call", name, "1", "1")]));
+    }
+    tool.prepare(&written, TASK);
+    let report =
+        tool.ask(1, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--seconds", "1"]);
+    let told = why(&report, "chain");
+    assert!(told.contains("the runs part between tool_call left (4), tool_call right (4)"), "{told}");
+}
+
+#[test]
+fn recordings_with_no_task_output_are_counted() {
+    let tool = Tool::new();
+    let folder = tool.folder.path();
+    let mut written = Vec::new();
+    for (number, word) in WORDS.iter().enumerate() {
+        let word = format!("{word:?}");
+        written.push(record(folder, number, &word, &word, &[("tool_call", "keep", &word, &word)]));
+    }
+    let silent = std::fs::read_to_string(&written[0]).unwrap();
+    let silent: Vec<&str> = silent.lines().filter(|line| !line.contains("task_output")).collect();
+    std::fs::write(&written[0], silent.join("\n") + "\n").unwrap();
+    tool.prepare(&written, TASK);
+    let report = tool.compile(0);
+    assert!(why(&report, "evidence").contains("1 recording has no task input or no task output"), "{report}");
+}
