@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use auto_runtime::{CallError, Module, Sandbox};
+use auto_runtime::{CallError, Class, Module, Sandbox};
 use auto_schema::digest::{Digest, Hasher};
 use wasmtime::component::Val;
 
@@ -84,6 +84,11 @@ impl Inner {
         if results.len() < inputs.len() {
             let why = "no thread with room for the artifact's stack could be started; give less --stack";
             return Err(NotABehavior(why.to_owned()));
+        }
+        // Taken for an outcome, it would make something else than a better day makes.
+        let refused = results.iter().filter_map(|result| result.as_ref().err());
+        if let Some(error) = refused.clone().find(|error| error.class == Class::Machine) {
+            return Err(NotABehavior(format!("{}; try again when it has room", error.message)));
         }
         let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
         let asked = results.iter().flatten().flat_map(|replayed| replayed.asked.iter().cloned()).collect();

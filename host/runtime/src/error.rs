@@ -145,6 +145,8 @@ pub enum Class {
     Unsupported,
     /// What the guest returned is not a value of the ABI.
     BadOutput,
+    /// The machine could not do its part: no memory or no space for an instance.
+    Machine,
     /// The artifact may ask for what it is not granted; the guest was not run.
     NotGranted,
     /// It asked for more effects than a run may.
@@ -170,6 +172,7 @@ impl Class {
             Class::BadInput => "bad-input",
             Class::Unsupported => "unsupported",
             Class::BadOutput => "bad-output",
+            Class::Machine => "machine",
             Class::NotGranted => "not-granted",
             Class::EffectBudget => "effect-budget",
             Class::ForgedState => "forged-state",

@@ -243,6 +243,9 @@ fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Call
             let message = format!("{} instances are alive already, as many as allowed: {error}", limits.instances);
             CallError::new(Class::OutOfMemory, message)
         }
+        None if error.root_cause().is::<std::io::Error>() => {
+            CallError::new(Class::Machine, format!("this machine could not run the artifact: {error:#}"))
+        }
         None => match limiter.refused {
             Some(bytes) => out_of_memory(bytes),
             None => CallError::new(Class::Trap, format!("the artifact could not be run: {error:#}")),
