@@ -293,12 +293,17 @@ impl<'c> Learner<'c> {
     /// Runs part: some do this next, others that, others are done.
     fn parted(&mut self, keys: &[(Key, usize)], walks: &[Walk]) -> Learnt<Plan> {
         // What some do several times and others not at all may be a loop over a list.
+        let mut looped = String::new();
         for (key, _) in keys {
             let most = walks.iter().map(|walk| walk.row_of(key).len()).max().unwrap_or(0);
-            if let Some(key) = key.as_ref().filter(|_| most > 1)
-                && let Ok(plan) = self.each(key, most, walks)?
-            {
-                return Ok(Ok(plan));
+            let Some(key) = key.as_ref().filter(|_| most > 1) else { continue };
+            let mark = self.done.len();
+            match self.each(key, most, walks)? {
+                Ok(plan) => return Ok(Ok(plan)),
+                Err(refused) => {
+                    self.done.truncate(mark);
+                    looped = format!("; as a loop, {refused}");
+                }
             }
         }
         let Some((most, _)) = keys.iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(key))) else {
@@ -315,7 +320,7 @@ impl<'c> Learner<'c> {
             Err(refused) => {
                 let why = format!(
                     "the runs part between {}, and nothing that is known tells which way: {}; \
-                     record the decision as a branch, or choose a smaller region",
+                     record the decision as a branch, or choose a smaller region{looped}",
                     ways.join(", "),
                     refused.why
                 );
