@@ -367,3 +367,67 @@ fn recordings_with_no_task_output_are_counted() {
     let report = tool.compile(0);
     assert!(why(&report, "evidence").contains("1 recording has no task input or no task output"), "{report}");
 }
+
+#[test]
+fn a_tool_asked_until_its_reply_will_do_becomes_a_loop_with_a_bound() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, polls) in [1usize, 3, 2, 1, 2, 1, 4, 2].into_iter().enumerate() {
+        let word = format!("{:?}", WORDS[number]);
+        let done = format!(r#"{{"state":"done","value":{}}}"#, word.to_uppercase());
+        let mut steps: Vec<Step> = vec![("tool_call", "poll", &word, r#"{"state":"pending","value":null}"#); polls - 1];
+        steps.push(("tool_call", "poll", &word, &done));
+        written.push(record(tool.folder.path(), number, &word, &word.to_uppercase(), &steps));
+    }
+    tool.prepare(&written, TASK);
+    let report = tool.compile(0);
+    assert_eq!(stages(&report), pairs(&[("tool_call poll", "loop"), ("answer", "compiled")]), "{report}");
+    assert!(report.to_string().contains("at most 8 times (twice the most seen)"), "{report}");
+
+    // Live: a process that never gets done ends at the bound, with an abstention.
+    let never = tool.folder.path().join("never.py");
+    let answer = "import sys, json\nfor line in sys.stdin:\n    \
+        print(json.dumps({'id': json.loads(line)['id'], 'ok': {'state': 'pending', 'value': None}}), flush=True)\n";
+    std::fs::write(&never, answer).unwrap();
+    let command = format!("poll=python3 '{}'", never.display());
+    let reply = tool.ask(3, &["run", "c.cbin", "--input", r#""amber""#, "--tool", &command]);
+    assert!(reply.to_string().contains("loop-bound"), "{reply}");
+    assert_eq!(reply.get("effects").and_then(Value::as_list).map(<[Value]>::len), Some(8), "{reply}");
+}
+
+#[test]
+fn an_error_that_was_recorded_is_a_value_for_what_comes_after() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, word) in WORDS.iter().enumerate() {
+        let (word, upper) = (format!("{word:?}"), format!("{word:?}").to_uppercase());
+        let found = number % 2 == 0;
+        let first = ("tool_call", "shelf", &word[..], if found { &upper[..] } else { "not on the shelf" });
+        let second = ("tool_call", "cellar", &word[..], &upper[..]);
+        let steps = if found { vec![first] } else { vec![first, second] };
+        written.push(record(tool.folder.path(), number, &word, &upper, &steps));
+    }
+    tool.prepare(&written, TASK);
+    let report = tool.compile(0);
+    let status: Vec<String> = stages(&report).into_iter().map(|(stage, status)| format!("{stage}: {status}")).collect();
+    assert!(status.contains(&"tool_call cellar: effect".to_owned()), "{report}");
+    assert!(status.iter().any(|stage| stage.ends_with("branch")), "{report}");
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:cellar","tool:shelf"]"#);
+}
+
+#[test]
+fn what_is_done_with_an_item_may_depend_on_the_rest_of_the_input() {
+    let tool = Tool::new();
+    let mut written = Vec::new();
+    for (number, count) in [1usize, 3, 2, 4, 1, 2, 3, 2].into_iter().enumerate() {
+        let items: Vec<String> = (0..count).map(|at| format!("{:?}", WORDS[(number + at) % 8])).collect();
+        let shop = format!("{:?}", WORDS[(number * 3) % 8]);
+        let inputs: Vec<String> = items.iter().map(|item| format!(r#"{{"shop":{shop},"word":{item}}}"#)).collect();
+        let steps: Vec<Step> = inputs.iter().map(|input| ("tool_call", "stock", &input[..], "true")).collect();
+        let input = format!(r#"{{"shop":{shop},"words":[{}]}}"#, items.join(","));
+        written.push(record(tool.folder.path(), number, &input, &count.to_string(), &steps));
+    }
+    tool.prepare(&written, TASK);
+    let report = tool.compile(0);
+    assert_eq!(stages(&report), pairs(&[("tool_call stock", "loop"), ("answer", "compiled")]), "{report}");
+}

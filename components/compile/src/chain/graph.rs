@@ -12,6 +12,10 @@ use crate::fault;
 /// Whether a caught reply is no error: `err` is there only in one.
 const SUCCEEDS: &str = "default(not(type_is($.err, \"text\")), true)";
 
+/// A caught reply as the environment has it, see `Done::reply`.
+const CAUGHT: &str = "{\"error\": default($.err, null), \"failed\": type_is(default($.err, null), \"text\"), \
+                      \"value\": default($.ok, null)}";
+
 /// A value that is known, by its name.
 #[derive(Clone)]
 struct Known {
@@ -102,7 +106,7 @@ impl Nodes {
         let (node, ty) = match &step.action {
             Action::Skip => return None,
             Action::Compute(hole) => (self.expression(&step.stage, &hole.program, known, Type::Json), Type::Json),
-            Action::Ask(ask) => self.ask(&step.stage, ask, &ports(known)),
+            Action::Ask(ask) => self.settled(&step.stage, ask, &ports(known)),
             Action::Each { list, context, body, most } => self.each(step, list, *context, body, *most, known),
             Action::Retry { ask, until, most } => self.retry(step, ask, until, *most, known),
         };
@@ -126,6 +130,16 @@ impl Nodes {
         (self.add(stage, &[("input", input, Type::Json)], Some(reply.clone()), body), reply)
     }
 
+    /// As [`Nodes::ask`]; a caught reply says in fields that are always there what it is.
+    fn settled(&mut self, stage: &str, ask: &Ask, from: &[(&str, u32, Type)]) -> (u32, Type) {
+        let (reply, ty) = self.ask(stage, ask, from);
+        if !ask.catches {
+            return (reply, ty);
+        }
+        let body = Kind::Expression { source: CAUGHT.to_owned() };
+        (self.add(&format!("how {stage} ended"), &[("reply", reply, ty)], Some(Type::Json), body), Type::Json)
+    }
+
     fn each(&mut self, step: &Step, list: &str, context: bool, body: &Body, most: u32, known: &[Known]) -> (u32, Type) {
         let list = self.expression(&format!("the list of {}", step.stage), list, known, Type::Json);
         let mut from = vec![("item", list, Type::Json)];
@@ -135,7 +149,7 @@ impl Nodes {
                 let body = Kind::Expression { source: hole.program.clone() };
                 (nodes.add(&step.stage, &[input], Some(Type::Json), body), Type::Json)
             }
-            Body::Ask(ask) => nodes.ask(&step.stage, ask, &[input]),
+            Body::Ask(ask) => nodes.settled(&step.stage, ask, &[input]),
         });
         let gives = Type::list(gives);
         let body = Kind::Each { graph: Box::new(graph), most };
@@ -147,12 +161,13 @@ impl Nodes {
         let (graph, gives) = inside(&step.stage, &from, |nodes, input| nodes.ask(&step.stage, ask, &[input]));
         let holds = match until {
             Until::Succeeds => SUCCEEDS.to_owned(),
+            Until::Says(test) => test.clone(),
             Until::Holds(hole) => hole.program.clone(),
         };
         let body = Kind::Retry { graph: Box::new(graph), until: holds, most };
         let tried = self.add(&step.stage, &from, Some(gives.clone()), body);
         match until {
-            Until::Holds(_) => (tried, gives),
+            Until::Holds(_) | Until::Says(_) => (tried, gives),
             Until::Succeeds => {
                 let body = Kind::Expression { source: "$.ok".to_owned() };
                 let unwrapped = self.add(&step.stage, &[("reply", tried, gives)], Some(Type::Json), body);

@@ -151,13 +151,14 @@ impl Walk {
 }
 
 impl Done {
-    /// What a request for it gives.
+    /// What a request for it gives; where errors are handed on, with fields that say which.
     fn reply(&self, catches: bool) -> Value {
-        match (&self.error, catches) {
-            (None, false) => self.output.clone(),
-            (None, true) => Record::new().with("ok", self.output.clone()).into(),
-            (Some(message), _) => Record::new().with("err", message.as_str()).into(),
+        if !catches {
+            return self.output.clone();
         }
+        let failed = self.error.is_some();
+        let value = if failed { Value::Null } else { self.output.clone() };
+        Record::new().with("error", self.error.clone()).with("failed", failed).with("value", value).into()
     }
 }
 
@@ -292,12 +293,17 @@ impl<'c> Learner<'c> {
     /// Runs part: some do this next, others that, others are done.
     fn parted(&mut self, keys: &[(Key, usize)], walks: &[Walk]) -> Learnt<Plan> {
         // What some do several times and others not at all may be a loop over a list.
+        let mut looped = String::new();
         for (key, _) in keys {
             let most = walks.iter().map(|walk| walk.row_of(key).len()).max().unwrap_or(0);
-            if let Some(key) = key.as_ref().filter(|_| most > 1)
-                && let Ok(plan) = self.each(key, most, walks)?
-            {
-                return Ok(Ok(plan));
+            let Some(key) = key.as_ref().filter(|_| most > 1) else { continue };
+            let mark = self.done.len();
+            match self.each(key, most, walks)? {
+                Ok(plan) => return Ok(Ok(plan)),
+                Err(refused) => {
+                    self.done.truncate(mark);
+                    looped = format!("; as a loop, {refused}");
+                }
             }
         }
         let Some((most, _)) = keys.iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(key))) else {
@@ -314,7 +320,7 @@ impl<'c> Learner<'c> {
             Err(refused) => {
                 let why = format!(
                     "the runs part between {}, and nothing that is known tells which way: {}; \
-                     record the decision as a branch, or choose a smaller region",
+                     record the decision as a branch, or choose a smaller region{looped}",
                     ways.join(", "),
                     refused.why
                 );
@@ -356,11 +362,23 @@ impl<'c> Learner<'c> {
         let until = if rows().all(|(_, row)| last_alone(row) && row.last().is_some_and(|last| last.error.is_none())) {
             Until::Succeeds
         } else if rows().all(|(_, row)| row.iter().all(|done| done.error.is_none())) {
-            let judged = rows().flat_map(|(walk, row)| {
+            let replies = rows().flat_map(|(_, row)| {
                 let last = row.len() - 1;
-                row.iter().enumerate().map(move |(at, done)| walk.row(done.output.clone(), Value::Bool(at == last)))
+                row.iter().enumerate().map(move |(at, done)| (&done.output, at == last))
             });
-            Until::Holds(learnt!(self.fill(&format!("whether the reply of {} will do", stage(key)), judged.collect())))
+            match telling(&replies.collect::<Vec<_>>()) {
+                Some(test) => Until::Says(test),
+                None => {
+                    let judged = rows().flat_map(|(walk, row)| {
+                        let last = row.len() - 1;
+                        let judge =
+                            move |(at, done): (usize, &Done)| walk.row(done.output.clone(), Value::Bool(at == last));
+                        row.iter().enumerate().map(judge)
+                    });
+                    let place = format!("whether the reply of {} will do", stage(key));
+                    Until::Holds(learnt!(self.fill(&place, judged.collect())))
+                }
+            }
         } else {
             return refusal(&stage(key), "the same request is made again, and not until it succeeds");
         };
@@ -477,6 +495,42 @@ fn loose(ty: Type) -> Type {
     }
 }
 
+/// A test for one value in a reply: it is in all that will do and in no other, or the other
+/// way round.
+fn telling(replies: &[(&Value, bool)]) -> Option<String> {
+    let (first, _) = replies.first()?;
+    for path in scalars(first, MOST_DEPTH) {
+        let values: Option<Vec<(&Value, bool)>> =
+            replies.iter().map(|(reply, does)| Some((at(reply, &path)?, *does))).collect();
+        let Some(values) = values else { continue };
+        for wanted in [true, false] {
+            let Some((one, _)) = values.iter().find(|(_, does)| *does == wanted) else { continue };
+            if !matches!(one, Value::List(_) | Value::Record(_))
+                && values.iter().all(|(value, does)| (value == one) == (*does == wanted))
+            {
+                let place = path.iter().fold("$".to_owned(), |text, field| format!("{text}{}", member(field)));
+                let test = format!("eq({place}, {one})");
+                return Some(if wanted { test } else { format!("not({test})") });
+            }
+        }
+    }
+    None
+}
+
+/// The paths to all scalars in a value that are not in lists.
+fn scalars(value: &Value, depth: usize) -> Vec<Vec<String>> {
+    match value {
+        Value::Record(record) if depth > 0 => {
+            let inside = record.iter().flat_map(|(key, value)| {
+                scalars(value, depth - 1).into_iter().map(move |path| [vec![key.to_owned()], path].concat())
+            });
+            inside.collect()
+        }
+        Value::Record(_) | Value::List(_) => Vec::new(),
+        _ => vec![Vec::new()],
+    }
+}
+
 fn stage(key: &(String, String)) -> String {
     format!("{} {}", key.0, key.1)
 }
@@ -549,6 +603,23 @@ mod tests {
         assert_eq!(written, [r#".a."b c""#, ".d"]);
         assert_eq!(at(&known, &paths[0]).map(ToString::to_string).as_deref(), Some("[1,2]"));
         assert!(lists(&known, 0).is_empty());
+    }
+
+    #[test]
+    fn one_value_tells_whether_a_reply_will_do() {
+        let test = |replies: &[(&str, bool)]| {
+            let replies: Vec<(Value, bool)> =
+                replies.iter().map(|(text, does)| (Value::parse(text).unwrap(), *does)).collect();
+            telling(&replies.iter().map(|(value, does)| (value, *does)).collect::<Vec<_>>())
+        };
+        let pending = r#"{"n":1,"state":"pending"}"#;
+        let done = test(&[(pending, false), (r#"{"n":1,"state":"done"}"#, true), (r#"{"n":2,"state":"done"}"#, true)]);
+        assert_eq!(done.as_deref(), Some(r#"eq($.state, "done")"#));
+        let ended = test(&[(pending, false), (r#"{"n":1,"state":"a"}"#, true), (r#"{"n":1,"state":"b"}"#, true)]);
+        assert_eq!(ended.as_deref(), Some(r#"not(eq($.state, "pending"))"#));
+        assert_eq!(test(&[("true", true), ("false", false)]).as_deref(), Some("eq($, true)"));
+        assert_eq!(test(&[(pending, false), (pending, true)]), None);
+        assert_eq!(test(&[(pending, false), (r#"{"n":1}"#, true)]), None);
     }
 
     #[test]

@@ -94,6 +94,8 @@ pub struct Ask {
 pub enum Until {
     /// When it is no error; it is then unwrapped.
     Succeeds,
+    /// When one value in it says so, which is in every reply that did and in no other.
+    Says(String),
     /// When a program says so.
     Holds(Hole),
 }
@@ -151,7 +153,7 @@ impl Action {
             Action::Skip => Vec::new(),
             Action::Ask(ask) | Action::Each { body: Body::Ask(ask), .. } => vec![&ask.input],
             Action::Retry { ask, until, .. } => match until {
-                Until::Succeeds => vec![&ask.input],
+                Until::Succeeds | Until::Says(_) => vec![&ask.input],
                 Until::Holds(hole) => vec![&ask.input, hole],
             },
         }
@@ -163,7 +165,7 @@ impl Action {
             Action::Skip => Vec::new(),
             Action::Ask(ask) | Action::Each { body: Body::Ask(ask), .. } => vec![&mut ask.input],
             Action::Retry { ask, until, .. } => match until {
-                Until::Succeeds => vec![&mut ask.input],
+                Until::Succeeds | Until::Says(_) => vec![&mut ask.input],
                 Until::Holds(hole) => vec![&mut ask.input, hole],
             },
         }
@@ -185,6 +187,7 @@ impl Action {
             Action::Retry { ask, until, most } => {
                 let until = match until {
                     Until::Succeeds => "it succeeds".to_owned(),
+                    Until::Says(test) => test.clone(),
                     Until::Holds(hole) => hole.program.clone(),
                 };
                 ("loop", format!("{}, until {until}, at most {most} times (twice the most seen)", ask.words()))
