@@ -46,11 +46,12 @@ pub struct Compile;
 
 impl exports::auto::driver::job::Guest for Compile {
     fn run(config: String) -> Result<String, Fault> {
-        let config = Config::read(&config)?;
+        let mut config = Config::read(&config)?;
         let contract = evidence::contract();
         let contract = Value::parse(&contract)
             .map_err(|error| fault("bad-contract", error.to_string()))
             .and_then(|value| Contract::from_value(&value).map_err(|error| fault("bad-contract", error.to_string())))?;
+        config.quantile = contract.acceptance.guard_admit_ppm.unwrap_or(config.quantile);
         let observations = evidence::observations();
         let mut report = Report::default();
         let draft = match &config.module {
@@ -114,12 +115,7 @@ fn compiled(
 
     let program = if contract.guard == GuardPolicy::Auto {
         progress::report("guard", 0, None);
-        let guarded = calibrate(
-            &known,
-            &best.program,
-            &held_out,
-            Policy { quantile: contract.acceptance.guard_admit_ppm.unwrap_or(config.quantile) },
-        )?;
+        let guarded = calibrate(&known, &best.program, &held_out, Policy { quantile: config.quantile })?;
         report.passed("guard", "calibrated on the held-out answers");
         guarded
     } else {
