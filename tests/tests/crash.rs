@@ -375,18 +375,22 @@ fn slow(bench: &Bench, folder: &Path, lock: &str) -> (Child, String) {
     let mut command = bench.traced(folder, false, calls, "delay_enter=3000000");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let held = fs::read_dir(folder).into_iter().chain(fs::read_dir(folder.join("auto-runs"))).flatten();
-        let is_lock = |name: &str| name.starts_with(lock) && name.ends_with(".lock");
-        let mut held = held.map(|entry| entry.unwrap().path());
-        let held = held.find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_lock));
-        let who = held.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        if who.ends_with('\n') {
-            return (child, who.trim().to_owned());
-        }
+    let mut who = String::new();
+    while !who.ends_with('\n') {
         assert!(Instant::now() < deadline, "the first compile took no lock");
         std::thread::sleep(Duration::from_millis(5));
+        who = holder(folder, lock);
     }
+    (child, who.trim().to_owned())
+}
+
+/// What the lock file says whose name starts so; empty where there is none.
+fn holder(folder: &Path, lock: &str) -> String {
+    let held = fs::read_dir(folder).into_iter().chain(fs::read_dir(folder.join("auto-runs"))).flatten();
+    let is_lock = |name: &str| name.starts_with(lock) && name.ends_with(".lock");
+    let mut held = held.map(|entry| entry.unwrap().path());
+    let held = held.find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_lock));
+    held.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
 fn finish(child: Child) {

@@ -4,7 +4,7 @@
 use wasmtime::component::Val;
 
 use crate::pass::Pass;
-use crate::value;
+use crate::{journal, value};
 
 /// Judges a component from its bytes.
 pub fn component(bytes: &[u8]) {
@@ -20,8 +20,13 @@ pub fn values(bytes: &[u8]) {
     }
 }
 
+/// Reads the records of a journal.
+pub fn journal(bytes: &[u8]) {
+    journal::try_reading(bytes);
+}
+
 /// What a fuzzer starts from: a target and its bytes.
-pub fn samples() -> [(&'static str, Vec<u8>); 1] {
+pub fn samples() -> [(&'static str, Vec<u8>); 2] {
     let text = |text: &str| Val::String(text.to_owned());
     let some = |value| Val::Option(Some(Box::new(value)));
     let scalars = [
@@ -48,5 +53,5 @@ pub fn samples() -> [(&'static str, Vec<u8>); 1] {
     ];
     let mut bytes = Vec::new();
     value::encode(&values, &mut bytes);
-    [("values", bytes)]
+    [("journal", journal::sample()), ("values", bytes)]
 }

@@ -278,6 +278,26 @@ struct Records {
     unanswered: Option<Digest>,
 }
 
+/// Reads bytes as what follows a header, and as what a whole record holds; for fuzzing.
+pub(crate) fn try_reading(bytes: &[u8]) {
+    let read = |bytes: &[u8]| {
+        let mut records = Records { chain: Digest::of(MAGIC), results: Vec::new(), unanswered: None };
+        records.read(bytes).map(|end| (end, records.results.len()))
+    };
+    if let Ok((end, _)) = read(bytes) {
+        assert!(end <= bytes.len());
+        assert_eq!(read(&bytes[..end]), read(bytes), "what was torn off says nothing");
+    }
+    let _ = read(&frame(&mut Digest::of(MAGIC), Kind::Result, bytes));
+}
+
+/// A journal of one result, without its header; for fuzzing.
+pub(crate) fn sample() -> Vec<u8> {
+    let mut record = Digest::of(b"call").as_bytes().to_vec();
+    value::encode(&[Val::U32(7)], &mut record);
+    frame(&mut Digest::of(MAGIC), Kind::Result, &record)
+}
+
 impl Records {
     /// Reads to the end or the tear; gives the bytes of whole records, or the place of the
     /// damage.

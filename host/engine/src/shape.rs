@@ -159,7 +159,7 @@ impl Ty {
             (Ty::Enum(wanted), Ty::Enum(had)) => labels(wanted, had, at, "case"),
             (Ty::Flags(wanted), Ty::Flags(had)) => labels(wanted, had, at, "flag"),
             (wanted, had) if wanted == had => None,
-            (wanted, had) => Some(format!("{at}: expected {}, found {}", wanted.kind(), had.kind())),
+            (wanted, had) => Some(format!("{at}: expected {wanted}, found {had}")),
         }
     }
 }

@@ -142,7 +142,12 @@ fn another_text_of_the_same_version_names_the_item() {
     check(
         with("string"),
         "interface-mismatch",
-        &["auto:pass/explain@0.1.0", "function `explain`", "err", "expected record, found string"],
+        &[
+            "auto:pass/explain@0.1.0",
+            "function `explain`",
+            "err",
+            "expected record { code, message, at }, found string",
+        ],
     );
     check(
         explain("0.1.0", "func(program: list<u8>) -> string"),

@@ -24,6 +24,8 @@ pub const TARGETS: &[Target] = &[
     ("component", component),
     ("contract", contract),
     ("graph", graph),
+    #[cfg(feature = "engine")]
+    ("journal", journal),
     ("json", json),
     ("manifest", manifest),
     #[cfg(feature = "engine")]
@@ -155,6 +157,12 @@ fn decoded(bytes: &[u8]) -> (&str, u32) {
 #[cfg(feature = "engine")]
 pub fn component(bytes: &[u8]) {
     auto_engine::fuzzing::component(bytes);
+}
+
+/// The records of a journal.
+#[cfg(feature = "engine")]
+pub fn journal(bytes: &[u8]) {
+    auto_engine::fuzzing::journal(bytes);
 }
 
 /// Values as the memo and the journal keep them.

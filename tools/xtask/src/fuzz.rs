@@ -52,7 +52,7 @@ const COUNTERS: [&str; 6] = [
 ];
 
 /// The targets that need the engine.
-const OF_ENGINE: [&str; 3] = ["component", "returned", "values"];
+const OF_ENGINE: [&str; 4] = ["component", "journal", "returned", "values"];
 
 /// The verb. What a target fails on is left in `tests/fuzz/artifacts`.
 pub fn run_verb(workspace: &Workspace, options: Options<'_>) -> Result<()> {
