@@ -26,8 +26,9 @@ fn observations() -> Vec<Observation> {
 /// What the gate is told of one predicate: the real gate, which reads the rulings.
 fn status(engine: &Engine, gate: &Arc<Pass>, predicate: &Arc<Pass>) -> (String, String) {
     let contract = contract(predicate.digest);
-    let (verdict, _) =
-        engine.judge_recordings(gate, &[predicate.clone()], &contract, &observations(), &Reference::default()).unwrap();
+    let (verdict, _) = engine
+        .judge_recordings(gate, std::slice::from_ref(predicate), &contract, &observations(), &Reference::default())
+        .unwrap();
     let findings = verdict.get("findings").and_then(Value::as_list).unwrap();
     let finding = findings.iter().find(|one| one.get("id").unwrap().as_text() == Some("property/0")).unwrap();
     let text = |key: &str| finding.get(key).unwrap().as_text().unwrap().to_owned();
@@ -66,11 +67,11 @@ fn a_predicate_is_the_one_that_is_pinned_and_imports_nothing() {
     };
     let good = load(&engine, "good", &predicate("(i32.const 1024)"));
     let other = Digest::of(b"another");
-    assert_eq!(judge(other, &[good.clone()]).class, FaultClass::MissingImport);
+    assert_eq!(judge(other, std::slice::from_ref(&good)).class, FaultClass::MissingImport);
     let adder_pass = load(&engine, "adder", &adder("1.0.0", SUM));
-    let fault = judge(adder_pass.digest, &[adder_pass.clone()]);
+    let fault = judge(adder_pass.digest, std::slice::from_ref(&adder_pass));
     assert!(fault.message.contains("it is no predicate"), "{fault}");
     let importing = load(&engine, "importing", &adder_over(SUM));
-    let fault = judge(importing.digest, &[importing.clone()]);
+    let fault = judge(importing.digest, std::slice::from_ref(&importing));
     assert_eq!(fault.class.code(), "predicate-imports");
 }
