@@ -18,7 +18,7 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::NamedTempFile;
 
-pub use lock::{Holder, Lock};
+pub use lock::{Holder, Lock, is_held};
 
 const PREFIX: &str = ".auto-";
 const SUFFIX: &str = ".tmp";

@@ -55,6 +55,13 @@ impl Lock {
     }
 }
 
+/// Whether some process holds the lock that a file stands for.
+pub fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    // Given back at once: the file is closed here.
+    matches!(flock(&file, FlockOperation::NonBlockingLockShared), Err(Errno::WOULDBLOCK))
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // While it is still locked, so that nobody else's is removed.

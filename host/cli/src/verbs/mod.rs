@@ -5,6 +5,7 @@ mod compile;
 mod contract;
 mod doctor;
 mod explain;
+mod gc;
 mod import;
 mod inspect;
 mod pass;
@@ -32,6 +33,7 @@ pub enum Verb {
     Inspect(inspect::Opts),
     Explain(explain::Opts),
     Pass(pass::Opts),
+    Gc(gc::Opts),
     Doctor(doctor::Opts),
 }
 
@@ -49,6 +51,7 @@ impl Verb {
             Verb::Inspect(opts) => opts.run(global),
             Verb::Explain(opts) => opts.run(global),
             Verb::Pass(opts) => opts.run(global),
+            Verb::Gc(opts) => opts.run(global),
             Verb::Doctor(opts) => opts.run(global),
         }
     }

@@ -1,0 +1,149 @@
+//! `gc`: removes eval-run records and journals that nothing needs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use auto_json::{Record, Value};
+use auto_schema::cbin::Cbin;
+use auto_schema::digest::Digest;
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{Global, RunsOption};
+use crate::reply::{Exit, Reply};
+
+/// Remove eval-run records and journals that nothing needs
+///
+/// A record that let an artifact through is kept, since a file somewhere may cite it; with
+/// --artifacts, only if one of those files does. The journal of a job that was cut off is kept
+/// unless --journals is given, and always while the job runs. What is no record of ours is left
+/// alone. The cache needs none of this: it never takes more than --cache-bytes.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host gc --runs auto-runs --dry-run\n  \
+    auto-host gc --runs auto-runs --artifacts deployed/ --artifacts triage.cbin")]
+pub struct Opts {
+    #[command(flatten)]
+    runs: RunsOption,
+    /// An artifact, or a folder of artifacts, whose records are kept; all others may go
+    #[arg(long, value_name = "PATH")]
+    artifacts: Vec<PathBuf>,
+    /// Remove the journals of jobs that were cut off too: such a job starts over
+    #[arg(long)]
+    journals: bool,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A file of the runs folder and why it stays, or goes.
+struct Found {
+    path: PathBuf,
+    bytes: u64,
+    goes: bool,
+    why: &'static str,
+}
+
+impl Opts {
+    pub fn run(self, _: &Global) -> Result<Reply, Failure> {
+        let cited = self.cited()?;
+        let entries = fs::read_dir(&self.runs.runs).map_err(|error| files::unreadable(&self.runs.runs, &error))?;
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut files: Vec<Found> = paths.filter_map(|path| self.judge(path, &cited)).collect();
+        files.sort_by(|a, b| (!a.goes, a.why, &a.path).cmp(&(!b.goes, b.why, &b.path)));
+        let mut text = String::new();
+        let mut rows = Vec::new();
+        let (mut freed, mut kept) = (0, 0);
+        for found in files {
+            if found.goes && !self.dry_run {
+                fs::remove_file(&found.path).map_err(|error| unremovable(&found.path, &error))?;
+            }
+            *(if found.goes { &mut freed } else { &mut kept }) += found.bytes;
+            let name = found.path.display().to_string();
+            let word = match (found.goes, self.dry_run) {
+                (false, _) => "kept",
+                (true, true) => "would go",
+                (true, false) => "removed",
+            };
+            text.push_str(&format!("{word:<8} {name}: {}\n", found.why));
+            let row = Record::new().with("path", name).with("bytes", found.bytes).with("goes", found.goes);
+            rows.push(Value::from(row.with("why", found.why)));
+        }
+        let would = if self.dry_run { "would free" } else { "freed" };
+        text.push_str(&format!("{would} {freed} bytes, {kept} bytes stay"));
+        let fields =
+            Record::new().with("dry_run", self.dry_run).with("freed", freed).with("kept", kept).with("files", rows);
+        Ok(Reply::done("collected", text, fields))
+    }
+
+    /// The eval runs that the given artifacts cite; none where no artifacts were given. An
+    /// artifact that cannot be read might cite any, so it is an error.
+    fn cited(&self) -> Result<Option<BTreeSet<Digest>>, Failure> {
+        if self.artifacts.is_empty() {
+            return Ok(None);
+        }
+        let mut cited = BTreeSet::new();
+        for path in &self.artifacts {
+            for file in artifacts(path)? {
+                let bytes = files::read(&file)?;
+                let artifact =
+                    Cbin::read(&bytes).map_err(|damage| Failure::from(damage).at(file.display().to_string()))?;
+                cited.insert(artifact.manifest.eval_run);
+            }
+        }
+        Ok(Some(cited))
+    }
+
+    /// What becomes of a file; none for what is not ours.
+    fn judge(&self, path: PathBuf, cited: &Option<BTreeSet<Digest>>) -> Option<Found> {
+        let name = path.file_name()?.to_str()?.to_owned();
+        let bytes = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+        let found = |goes, why| Some(Found { path: path.clone(), bytes, goes, why });
+        if name.strip_prefix("journal.").is_some_and(|id| id.len() == 16) {
+            return match (auto_files::is_held(&path.with_file_name(format!("{name}.lock"))), self.journals) {
+                (true, _) => found(false, "the journal of a job that runs"),
+                (false, false) => found(false, "the journal of a job that was cut off; --journals removes it"),
+                (false, true) => found(true, "the journal of a job that was cut off"),
+            };
+        }
+        let id = Digest::parse(name.strip_suffix(".json")?)?;
+        let contents = fs::read(&path).ok()?;
+        if Digest::of(&contents) != id {
+            return found(false, "it is not what its name says; look at it");
+        }
+        let record = Value::parse(&contents).ok()?;
+        let sealed = record.get("subject").and_then(|subject| subject.get("artifact")?.get("code")).is_some()
+            && record.get("status").and_then(Value::as_text) == Some("pass");
+        match (sealed, cited) {
+            (true, None) => found(false, "it let an artifact through"),
+            (true, Some(cited)) if cited.contains(&id) => found(false, "an artifact cites it"),
+            (true, Some(_)) => found(true, "none of the artifacts cites it"),
+            (false, _) => found(true, "no artifact can cite it"),
+        }
+    }
+}
+
+/// The artifact itself, or those in a folder and the folders in it.
+fn artifacts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| files::unreadable(path, &error))? {
+        let entry = entry.map_err(|error| files::unreadable(path, &error))?;
+        let kind = entry.file_type().map_err(|error| files::unreadable(path, &error))?;
+        if kind.is_dir() {
+            found.extend(artifacts(&entry.path())?);
+        } else if entry.path().extension().is_some_and(|extension| extension == "cbin") {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn unremovable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Refused, "unremovable", format!("cannot remove {}: {error}", path.display()))
+        .help("what was removed before it is gone; run the same again when it can be")
+}
