@@ -205,6 +205,23 @@ fn what_is_not_there_breaks_a_claim_and_an_empty_list_does_not() {
 }
 
 #[test]
+fn a_claim_about_items_means_the_same_whatever_their_number() {
+    let property = |text: &str| {
+        let root = smallest().with("contract_version", 1u32).with("property", json(&format!("[{text}]")));
+        Contract::from_value(&root.into()).unwrap().properties.remove(0)
+    };
+    let holds = |text: &str, output: &str| property(text).check(&Value::Null, &json(output)).is_ok();
+    let unique = r#"{"kind":"unique","path":"/rows/*"}"#;
+    assert!(holds(unique, r#"{"rows":[[1,1],[2,2]]}"#) && holds(unique, r#"{"rows":[[1,1,0]]}"#));
+    let count = r#"{"kind":"count_of","path":"/n","other":{"path":"/rows/*"}}"#;
+    assert!(holds(count, r#"{"rows":[[1,1],[2,2]],"n":2}"#) && holds(count, r#"{"rows":[[1,1,0]],"n":1}"#));
+    for text in [r#"{"kind":"sorted","path":"/rows"}"#, r#"{"kind":"unique","path":"/rows"}"#] {
+        assert!(!holds(text, r#"{"rows":"text"}"#) && !holds(text, r#"{"rows":null}"#), "{text}");
+        assert!(holds(text, r#"{"rows":[]}"#));
+    }
+}
+
+#[test]
 fn sums_and_tolerances_are_exact_decimals() {
     let sum = r#"[{"kind":"sum_of","path":"/total","other":{"target":"input","path":"/lines/*/price"}}]"#;
     let property = order("property", sum).unwrap().properties.remove(0);
@@ -231,10 +248,17 @@ fn version_1_refuses_what_can_never_hold() {
         (r#"{"kind":"regex","path":"/count","pattern":"a"}"#, "type-mismatch", "property[0].kind"),
         (r#"{"kind":"json_has_keys","keys":["x"]}"#, "type-mismatch", "property[0].kind"),
         (r#"{"kind":"one_of","path":"/count","values":["3"]}"#, "type-mismatch", "property[0].kind"),
-        (r#"{"kind":"sum_of","path":"/reference","other":{"path":"/total"}}"#, "type-mismatch", "property[0].kind"),
+        (r#"{"kind":"sum_of","path":"/reference","other":{"path":"/skus"}}"#, "type-mismatch", "property[0].kind"),
         (r#"{"kind":"equals","other":{"target":"input","path":"/x"}}"#, "bad-path", "property[0].other.path"),
         (r#"{"kind":"equals","other":{"target":"sideways"}}"#, "bad-value", "property[0].target"),
         (r#"{"kind":"equals"}"#, "missing-key", "property[0]"),
+        (r#"{"kind":"sorted","path":"/reference"}"#, "type-mismatch", "property[0].path"),
+        (r#"{"kind":"unique","path":"/count"}"#, "type-mismatch", "property[0].path"),
+        (
+            r#"{"kind":"count_of","path":"/count","other":{"path":"/reference"}}"#,
+            "type-mismatch",
+            "property[0].other.path",
+        ),
         (r#"{"kind":"sorted","ignore_case":true}"#, "unknown-key", "property[0].ignore_case"),
         (r#"{"kind":"predicate","sha256":"12"}"#, "bad-value", "property[0].sha256"),
         (r#"{"kind":"present","when":{"kind":"predicate","sha256":"12"}}"#, "bad-value", "property[0].when.kind"),

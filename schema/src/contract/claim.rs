@@ -119,7 +119,11 @@ impl Relation {
     }
 
     /// Whether it holds; if not, how it is broken.
-    pub(super) fn check(self, values: &[&Value], others: &[&Value]) -> Result<(), String> {
+    pub(super) fn check(
+        self,
+        (place, values): (&Place, &[&Value]),
+        (other, others): (&Place, &[&Value]),
+    ) -> Result<(), String> {
         match self {
             Relation::OccursIn { ignore_case } => {
                 values.iter().try_for_each(|value| occurs(value, others, ignore_case))
@@ -136,18 +140,19 @@ impl Relation {
                 }
             }
             Relation::SumOf => {
-                let numbers = items(others).into_iter().map(number).collect::<Result<Vec<_>, _>>()?;
+                let numbers = items(others, other)?.into_iter().map(number).collect::<Result<Vec<_>, _>>()?;
                 let total = sum(&numbers).ok_or("the sum there has more than 38 digits")?;
                 equals_number(single(values)?, &total, "the sum there")
             }
             Relation::CountOf => {
-                let count = Number::integer(items(others).len() as i128).ok_or("there are too many to count")?;
+                let count =
+                    Number::integer(items(others, other)?.len() as i128).ok_or("there are too many to count")?;
                 equals_number(single(values)?, &count, "the count there")
             }
             Relation::InOrderOf => {
-                let others = items(others);
+                let others = items(others, other)?;
                 let mut rest = others.iter();
-                match items(values).into_iter().find(|value| !rest.any(|other| other == value)) {
+                match items(values, place)?.into_iter().find(|value| !rest.any(|other| other == value)) {
                     None => Ok(()),
                     Some(value) => Err(format!("{} does not come in the order there", brief(value))),
                 }
@@ -159,10 +164,10 @@ impl Relation {
 impl Claim {
     /// What it claims of the values met at a property's place. Relations and predicates
     /// need more than the values and are not decided here.
-    pub(super) fn check(&self, values: &[&Value]) -> Result<(), String> {
+    pub(super) fn check(&self, place: &Place, values: &[&Value]) -> Result<(), String> {
         match self {
-            Claim::Sorted => sorted(&items(values)),
-            Claim::Unique => unique(&items(values)),
+            Claim::Sorted => sorted(&items(values, place)?),
+            Claim::Unique => unique(&items(values, place)?),
             _ => values.iter().try_for_each(|value| self.check_one(value)),
         }
     }
@@ -242,6 +247,16 @@ impl Claim {
         }
     }
 
+    /// Whether it is about the items of a list at its own place; and at the other one.
+    pub(super) fn counts_items(&self) -> (bool, bool) {
+        match self {
+            Claim::Sorted | Claim::Unique => (true, false),
+            Claim::Related(Relation::InOrderOf, _) => (true, true),
+            Claim::Related(Relation::SumOf | Relation::CountOf, _) => (false, true),
+            _ => (false, false),
+        }
+    }
+
     /// Whether any value of a type could keep it, as far as the type tells.
     pub(super) fn can_hold_of(&self, ty: &Type) -> bool {
         match (self, ty) {
@@ -261,11 +276,15 @@ impl Claim {
     }
 }
 
-/// The values themselves, or the items of the one list among them.
-fn items<'v>(values: &[&'v Value]) -> Vec<&'v Value> {
-    match values {
-        [Value::List(items)] => items.iter().collect(),
-        values => values.to_vec(),
+/// What a claim about several values is about: the values met through a `*`, or else the
+/// items of the list that is there.
+fn items<'v>(values: &[&'v Value], place: &Place) -> Result<Vec<&'v Value>, String> {
+    if place.is_many() {
+        return Ok(values.to_vec());
+    }
+    match single(values)? {
+        Value::List(items) => Ok(items.iter().collect()),
+        other => Err(wrong_shape("a list", other)),
     }
 }
 

@@ -58,6 +58,11 @@ impl Place {
         &self.steps
     }
 
+    /// Whether a `*` is in the path, so that any number of values may be there.
+    pub fn is_many(&self) -> bool {
+        self.steps.contains(&Step::Each)
+    }
+
     /// Every value there, in order; the error says what is missing. An empty list under a
     /// `*` has nothing and misses nothing.
     pub fn values<'v>(&self, input: &'v Value, output: &'v Value) -> Result<Vec<&'v Value>, String> {

@@ -88,9 +88,9 @@ fn check(place: &Place, claim: &Claim, input: &Value, output: &Value) -> Result<
     let values = place.values(input, output)?;
     match claim {
         Claim::Related(relation, other) => relation
-            .check(&values, &other.values(input, output)?)
+            .check((place, &values), (other, &other.values(input, output)?))
             .map_err(|why| format!("{why} (compared with {other})")),
-        claim => claim.check(&values),
+        claim => claim.check(place, &values),
     }
 }
 

@@ -483,14 +483,31 @@ fn property_fits(contract: &Contract, index: usize, property: &Property) -> Resu
 
 fn claim_fits(contract: &Contract, place: &Place, claim: &Claim, at: &str) -> Result<()> {
     let ty = type_of(contract, place, &child(at, "path"))?;
+    let (own_items, other_items) = claim.counts_items();
+    if own_items {
+        listed(place, ty, &child(at, "path"))?;
+    }
     if let Some(other) = other_place(claim) {
-        type_of(contract, other, &child(&child(at, "other"), "path"))?;
+        let at = child(&child(at, "other"), "path");
+        let ty = type_of(contract, other, &at)?;
+        if other_items {
+            listed(other, ty, &at)?;
+        }
     }
     if claim.can_hold_of(ty) {
         return Ok(());
     }
     let message = format!("{place} is of the type {ty}, and no such value can be as claimed");
     Err(refuse("type-mismatch", child(at, "kind"), message))
+}
+
+/// A claim about items needs a list, or a `*` that meets them.
+fn listed(place: &Place, ty: &Type, at: &str) -> Result<()> {
+    if place.is_many() || matches!(ty, Type::List(_) | Type::Json) {
+        return Ok(());
+    }
+    let message = format!("{place} is of the type {ty}, and the claim is about the items of a list");
+    Err(refuse("type-mismatch", at.to_owned(), message))
 }
 
 fn type_of<'c>(contract: &'c Contract, place: &Place, at: &str) -> Result<&'c Type> {

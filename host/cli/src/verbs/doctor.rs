@@ -87,7 +87,9 @@ fn no_evidence() -> Value {
     let none = || Value::List(Vec::new());
     let reference =
         Record::new().with("durations", none()).with("costs", none()).with("tokens", none()).with("malformed", 0u32);
-    Record::new().with("observations", none()).with("subject", Record::new().with("recordings", reference)).into()
+    let subject = Record::new().with("recordings", reference);
+    let evidence = Record::new().with("observations", none()).with("subject", subject);
+    evidence.with("rulings", none()).with("opinions", none()).into()
 }
 
 /// The folder is closed to others, and takes files.
