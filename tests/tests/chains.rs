@@ -122,16 +122,37 @@ fn the_peers_pipeline_needs_no_model_any_more() {
     assert_eq!(reply.get("output").and_then(Value::as_text), Some("BETA"));
 }
 
+/// The toy agent's recordings with a clock that gives what `time` makes of a recording's number.
+fn toy_recordings(data: &Path, folder: &Path, time: fn(usize) -> usize) -> Vec<PathBuf> {
+    let reset = |(number, file): (usize, PathBuf)| {
+        let lines = std::fs::read_to_string(&file).unwrap();
+        let lines = lines.lines().map(|line| match Value::parse(line).unwrap() {
+            Value::Record(mut fields) if line.contains("clock.now_ms") => {
+                fields.set("output", Value::parse(&time(number).to_string()).unwrap());
+                Value::Record(fields).to_string()
+            }
+            other => other.to_string(),
+        });
+        let path = folder.join(file.file_name().unwrap());
+        std::fs::write(&path, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+        path
+    };
+    files(data, "toy-").into_iter().enumerate().map(reset).collect()
+}
+
 #[test]
 fn what_no_artifact_can_do_again_refuses_a_region() {
     let Some(data) = shared("peer-v0") else { return };
-    let tool = Tool::new();
     let contract = "contract_version = 0\ntask = \"toy-agent\"\n\
         [scope]\ntype = \"region\"\nfrom = \"fake-frontier\"\nto = \"clock.now_ms\"\n\
         [interface]\ninput = \"json\"\noutput = \"json\"\n";
-    tool.prepare(&files(&data, "toy-"), contract);
-    let report = tool.compile(1);
-    assert!(why(&report, "chain").contains(r#"the operation "append" (memory_op)"#), "{report}");
+    // Whether the runs of one input agree, or each of them saw another time.
+    for time in [|_| 5, |number| number] {
+        let tool = Tool::new();
+        tool.prepare(&toy_recordings(&data, tool.folder.path(), time), contract);
+        let report = tool.compile(1);
+        assert!(why(&report, "chain").contains(r#"the operation "append" (memory_op)"#), "{report}");
+    }
 }
 
 /// Records the inbox agent; none where there is no Python.

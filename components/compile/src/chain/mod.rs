@@ -63,17 +63,22 @@ pub fn compiled(
     }
     left_out.into_iter().for_each(|why| report.remark("evidence", why));
     let known: Vec<Observation> = observations.iter().filter(|one| settled(one)).cloned().collect();
-    let runs = taught(evidence::runs(), &known);
-    if runs.iter().all(|run| run.steps.is_empty()) {
-        return Ok(Made::Whole);
-    }
-    if let Some(why) = not_repeatable(&runs) {
+    let recorded = evidence::runs();
+    let teaches = |run: &&Run| run.error.is_none() && known.iter().any(|one| one.input == run.input);
+    let runs: Vec<Run> = recorded.iter().filter(teaches).cloned().collect();
+    // The runs that teach are those of inputs with one output and no error. Where none does, what
+    // all of them do may be the reason, as with a clock, which never agrees with itself.
+    let judged = if runs.is_empty() { &recorded } else { &runs };
+    if let Some(why) = not_repeatable(judged) {
         if contract.scope == Scope::Task {
             report.remark("chain", format!("{why}; a single program for the answer does nothing of what the run did"));
             return Ok(Made::Whole);
         }
         report.refused("chain", why);
         return Ok(Made::Refused);
+    }
+    if runs.iter().all(|run| run.steps.is_empty()) {
+        return Ok(Made::Whole);
     }
     let walks: Vec<Walk> = runs.iter().map(|run| Walk::new(run, &known)).collect::<Result<_, Fault>>()?;
     let mut learner = Learner::new(config);
@@ -92,12 +97,6 @@ pub fn compiled(
     };
     plan.report(report);
     drafted(config, contract, &known, &plan, report).map(Made::Draft)
-}
-
-/// The runs that teach: of inputs with one output and no error.
-fn taught(runs: Vec<Run>, known: &[Observation]) -> Vec<Run> {
-    let teaches = |run: &Run| run.error.is_none() && known.iter().any(|one| one.input == run.input);
-    runs.into_iter().filter(teaches).collect()
 }
 
 /// Why a program could not do what these runs did.
