@@ -34,7 +34,7 @@ fn the_schema_stands_on_nothing() {
     assert_eq!(needs(Path::new("schema"), Path::new("host")), [""; 0]);
 }
 
-/// `cli -> {engine, runtime, store} -> schema`, and never back.
+/// `cli -> {engine, runtime, store, model} -> schema`, and never back.
 #[test]
 fn nothing_in_the_host_needs_the_command_line() {
     for one in crates().unwrap() {
@@ -42,6 +42,7 @@ fn nothing_in_the_host_needs_the_command_line() {
         assert!(free || !one.needs.contains(&"auto-host".to_owned()), "{} needs auto-host", one.name);
     }
     assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
+    assert_eq!(needs(Path::new("host/model"), Path::new("host")), ["auto-model needs auto-files"]);
     assert_eq!(needs(Path::new("host/store"), Path::new("host")), [""; 0]);
     assert_eq!(needs(Path::new("host/files"), Path::new("")), [""; 0], "files are written below everything else");
 }

@@ -1,0 +1,75 @@
+//! Replies from a file, one a line, whatever is asked: `{"text": …}`, or a status with a body.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use auto_json::{Record, Value};
+
+use super::{Incoming, Lost, Outgoing, Transport};
+use crate::error::ModelError;
+
+pub(super) struct Script {
+    lines: Mutex<VecDeque<Line>>,
+}
+
+enum Line {
+    /// What the model says.
+    Text(String),
+    /// What the server says.
+    Status(u16, String),
+}
+
+impl Script {
+    pub(super) fn open(path: &Path) -> Result<Script, ModelError> {
+        let wrong = |why: &str| ModelError::new("bad-script", format!("the script {}: {why}", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let lines = lines.map(|(number, line)| {
+            let line = Value::parse(line).ok().and_then(|value| read(&value));
+            line.ok_or_else(|| {
+                let form = "neither {\"text\": TEXT} nor {\"status\": NUMBER, \"body\": TEXT}";
+                wrong(&format!("line {} is {form}", number + 1))
+            })
+        });
+        Ok(Script { lines: Mutex::new(lines.collect::<Result<_, _>>()?) })
+    }
+}
+
+fn read(value: &Value) -> Option<Line> {
+    let record = value.as_record()?;
+    match (record.get("text"), record.get("status"), record.get("body"), record.len()) {
+        (Some(Value::Text(text)), None, None, 1) => Some(Line::Text(text.clone())),
+        (None, Some(status), Some(Value::Text(body)), 2) => {
+            Some(Line::Status(u16::try_from(status.as_u64()?).ok()?, body.clone()))
+        }
+        _ => None,
+    }
+}
+
+impl Transport for Script {
+    fn send(&self, question: &Outgoing) -> Result<Incoming, Lost> {
+        let mut lines = self.lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let line = lines.pop_front().ok_or_else(|| Lost::before("script-ended", "the script has no more replies"))?;
+        let (status, body) = match line {
+            Line::Text(text) => (200, said(question, &text)),
+            Line::Status(status, body) => (status, body),
+        };
+        let content_type = "application/json".to_owned();
+        Ok(Incoming { status, content_type, retry_after: None, body: body.into_bytes() })
+    }
+}
+
+/// A reply that every protocol here can read.
+fn said(question: &Outgoing, text: &str) -> String {
+    let message = Record::new().with("role", "assistant").with("content", text);
+    let choice = Record::new().with("message", message.clone()).with("finish_reason", "stop");
+    let block = Record::new().with("type", "text").with("text", text);
+    let reply = Record::new()
+        .with("choices", vec![Value::from(choice)])
+        .with("content", vec![Value::from(block)])
+        .with("message", message)
+        .with("asked", question.identity.to_string());
+    Value::from(reply).to_string()
+}
