@@ -84,6 +84,8 @@ def main():
     path, where = sys.argv[1:]
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     orders = OrderSystem()
+    if where != "--answers":
+        os.makedirs(where, exist_ok=True)
     for number, line in enumerate(lines, 1):
         message = json.loads(line)
         if where == "--answers":

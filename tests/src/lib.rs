@@ -1,5 +1,6 @@
 //! What tests that cross crates share: where things are, and what cargo knows of them.
 
+pub mod agent;
 pub mod text;
 
 use std::path::{Path, PathBuf};

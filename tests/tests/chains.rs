@@ -2,54 +2,10 @@
 //! compiled, and held against what the agent does on what nobody has seen.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use auto_json::Value;
-
-/// `auto-host` in a folder, with a cache of its own.
-struct Tool {
-    folder: tempfile::TempDir,
-    binary: PathBuf,
-}
-
-impl Tool {
-    fn new() -> Tool {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
-        assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
-        Tool { folder: tempfile::tempdir().unwrap(), binary }
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(&self.binary);
-        command.args(arguments).current_dir(self.folder.path()).env("AUTO_CACHE", self.folder.path().join("cache"));
-        command.output().unwrap()
-    }
-
-    /// The JSON object a verb prints; fails unless it ends with that exit code.
-    fn ask(&self, exit: i32, arguments: &[&str]) -> Value {
-        let output = self.run(&[&["--json"], arguments].concat());
-        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(exit), "auto-host {arguments:?}\n{stdout}\n{stderr}");
-        Value::parse(stdout.trim()).unwrap()
-    }
-
-    /// Imports files and writes a contract.
-    fn prepare(&self, files: &[PathBuf], contract: &str) {
-        let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
-        self.ask(0, &[&["import", "--store", "s.db"], &files[..]].concat());
-        std::fs::write(self.folder.path().join("c.toml"), contract).unwrap();
-    }
-
-    fn compile(&self, exit: i32) -> Value {
-        self.ask(exit, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin"])
-    }
-
-    fn manifest(&self, key: &str) -> Value {
-        self.ask(0, &["inspect", "c.cbin"]).get("manifest").and_then(|manifest| manifest.get(key)).cloned().unwrap()
-    }
-}
+use auto_tests::agent::{Step, TASK, Tool, WORDS, pairs, record, region, stages, why};
 
 fn shared(folder: &str) -> Option<PathBuf> {
     let data = std::env::var_os("AUTO_SHARED_DATA");
@@ -69,23 +25,6 @@ fn files(folder: &Path, start: &str) -> Vec<PathBuf> {
     });
     files.sort();
     files
-}
-
-/// Each stage with what became of it.
-fn stages(report: &Value) -> Vec<(String, String)> {
-    let stages = report.get("stages").and_then(Value::as_list).unwrap_or_default();
-    let text = |stage: &Value, key: &str| stage.get(key).and_then(Value::as_text).unwrap_or_default().to_owned();
-    stages.iter().map(|stage| (text(stage, "stage"), text(stage, "status"))).collect()
-}
-
-fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
-}
-
-fn why(report: &Value, rung: &str) -> String {
-    let rungs = report.get("rungs").and_then(Value::as_list).unwrap_or_default();
-    let found = rungs.iter().rfind(|one| one.get("rung").and_then(Value::as_text) == Some(rung));
-    found.and_then(|rung| rung.get("why")).and_then(Value::as_text).unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -128,7 +67,7 @@ fn toy_recordings(data: &Path, folder: &Path, time: fn(usize) -> usize) -> Vec<P
         let lines = std::fs::read_to_string(&file).unwrap();
         let lines = lines.lines().map(|line| match Value::parse(line).unwrap() {
             Value::Record(mut fields) if line.contains("clock.now_ms") => {
-                fields.set("output", Value::parse(&time(number).to_string()).unwrap());
+                fields.set("output", Value::parse(time(number).to_string()).unwrap());
                 Value::Record(fields).to_string()
             }
             other => other.to_string(),
@@ -190,8 +129,6 @@ fn the_inbox_agent_compiles_around_its_tool_and_its_decision() {
             ("tool_call lookup", "effect"),
             ("model_call reply", "compiled"),
             ("answer", "compiled"),
-            ("model_call reply", "compiled"),
-            ("answer", "compiled"),
         ])
     );
     assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:lookup"]"#);
@@ -218,39 +155,6 @@ fn the_inbox_agent_compiles_around_its_tool_and_its_decision() {
     let ungranted = tool.ask(1, &["run", "c.cbin", "--input", unseen.lines().next().unwrap()]);
     assert_eq!(ungranted.get("code").and_then(Value::as_text), Some("not-granted"), "{ungranted}");
 }
-
-/// An operation: kind, name, input and output as JSON; an output that is no JSON is an error.
-type Step<'a> = (&'a str, &'a str, &'a str, &'a str);
-
-/// Writes a recorded run of the task `t`.
-fn record(folder: &Path, number: usize, input: &str, output: &str, steps: &[Step]) -> PathBuf {
-    let id = format!("{number:032x}");
-    let mut lines = vec![format!(
-        r#"{{"attrs":{{}},"sdk":"test/1","started_at_ms":1,"t":"trace","task":"t","task_input":{input},"trace_id":"{id}","v":0}}"#
-    )];
-    for ((kind, name, input, output), at) in steps.iter().zip(1..) {
-        let (output, error) = match Value::parse(output) {
-            Ok(_) => (*output, "null".to_owned()),
-            Err(_) => ("null", Value::from(*output).to_string()),
-        };
-        lines.push(format!(
-            r#"{{"attrs":{{}},"duration_ms":0,"error":{error},"input":{input},"kind":"{kind}","name":"{name}","output":{output},"parent_span_id":null,"seq":{at},"span_id":{at},"started_at_ms":1,"t":"span","trace_id":"{id}","v":0}}"#
-        ));
-    }
-    lines.push(format!(r#"{{"output":{output},"recorded_at_ms":1,"t":"task_output","trace_id":"{id}","v":0}}"#));
-    let file = folder.join(format!("{number}.jsonl"));
-    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
-    file
-}
-
-const TASK: &str = "contract_version = 0\ntask = \"t\"\nguard = \"none\"\n[scope]\ntype = \"task\"\n\
-    [interface]\ninput = \"json\"\noutput = \"json\"\n";
-
-fn region(from: &str, to: &str) -> String {
-    TASK.replace("type = \"task\"", &format!("type = \"region\"\nfrom = \"{from}\"\nto = \"{to}\""))
-}
-
-const WORDS: [&str; 8] = ["amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath"];
 
 #[test]
 fn a_tool_called_for_each_item_becomes_a_loop_with_a_bound() {

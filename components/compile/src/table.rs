@@ -6,15 +6,20 @@ use auto_schema::types::Type;
 
 use crate::bindings::auto::pass::types::Observation;
 
-/// The program that answers each observed input with its output and is undefined on every
-/// other, in canonical bytes; none where a text is no JSON.
-pub fn program(known: &[Observation], input: &Type, output: &Type) -> Option<(Vec<u8>, String)> {
+/// The expression that gives for each observed input its output and is undefined on every
+/// other; none where a text is no JSON.
+pub fn source(known: &[Observation]) -> Option<String> {
     let rows = known.iter().map(|one| {
         let (input, output) = (Canonical::of(&one.input).ok()?, Canonical::of(&one.outputs.first()?.output).ok()?);
         Some(format!("{{\"i\": {}, \"o\": {}}}", literal(&input.value()), literal(&output.value())))
     });
     let rows = rows.collect::<Option<Vec<_>>>()?.join(", ");
-    let source = format!("first(filter([{rows}], row => eq(row.i, $))).o");
+    Some(format!("first(filter([{rows}], row => eq(row.i, $))).o"))
+}
+
+/// [`source`] as a program, in canonical bytes.
+pub fn program(known: &[Observation], input: &Type, output: &Type) -> Option<(Vec<u8>, String)> {
+    let source = source(known)?;
     Some((graph(&source, input, output).to_bytes().ok()?, source))
 }
 

@@ -6,8 +6,12 @@ use auto_schema::ir::{Body as Kind, Bounds, Capability, Edge, Effects, End, Grap
 use auto_schema::types::{Field, Type};
 
 use super::plan::{Action, Ask, Body, Plan, Step, Until};
+use super::values::member;
 use crate::bindings::auto::pass::types::Fault;
 use crate::fault;
+
+/// An expression that has no value.
+const UNDEFINED: &str = "first([])";
 
 /// Whether a caught reply is no error: `err` is there only in one.
 const SUCCEEDS: &str = "default(not(type_is($.err, \"text\")), true)";
@@ -81,37 +85,97 @@ impl Nodes {
         self.add(name, &ports(known), Some(gives), body)
     }
 
+    /// What happens up to the answer.
     fn plan(&mut self, plan: &Plan, known: &[Known], answer: &Type) -> u32 {
         match plan {
             Plan::Answer(hole) => self.expression("answer", &hole.program, known, answer.clone()),
+            // Where a way ends, nothing more is computed; a whole plan ends with an answer.
+            Plan::End => self.expression("end", UNDEFINED, known, answer.clone()),
             Plan::Step(step) => {
-                let mut known = known.to_vec();
-                known.extend(self.step(step, &known));
+                let known = self.known_after(step, known);
                 self.plan(&step.then, &known, answer)
             }
             Plan::Choice { test, yes, no } => {
                 let tested = self.expression(&test.place, &test.program, known, Type::Bool);
                 let yes = self.plan(yes, known, answer);
                 let no = self.plan(no, known, answer);
-                let from = [("tested", tested, Type::Bool), ("yes", yes, answer.clone()), ("no", no, answer.clone())];
-                let body = Kind::Branch { predicate: "$".to_owned() };
-                self.add(&test.place, &from, Some(answer.clone()), body)
+                self.branch(&test.place, tested, (yes, no), answer)
             }
         }
     }
 
+    fn branch(&mut self, name: &str, tested: u32, (yes, no): (u32, u32), gives: &Type) -> u32 {
+        let from = [("tested", tested, Type::Bool), ("yes", yes, gives.clone()), ("no", no, gives.clone())];
+        self.add(name, &from, Some(gives.clone()), Kind::Branch { predicate: "$".to_owned() })
+    }
+
+    /// What is known where a way or a round ends.
+    fn way(&mut self, plan: &Plan, known: &[Known]) -> Vec<Known> {
+        let mut known = known.to_vec();
+        let mut plan = plan;
+        while let Plan::Step(step) = plan {
+            known = self.known_after(step, &known);
+            plan = &step.then;
+        }
+        known
+    }
+
+    fn known_after(&mut self, step: &Step, known: &[Known]) -> Vec<Known> {
+        let added = self.step(step, known);
+        [known, &added].concat()
+    }
+
     /// What a step adds to what is known.
-    fn step(&mut self, step: &Step, known: &[Known]) -> Option<Known> {
+    fn step(&mut self, step: &Step, known: &[Known]) -> Vec<Known> {
         let first = self.nodes.len() as u32;
-        let (node, ty) = match &step.action {
-            Action::Skip => return None,
-            Action::Compute(hole) => (self.expression(&step.stage, &hole.program, known, Type::Json), Type::Json),
-            Action::Ask(ask) => self.settled(&step.stage, ask, &ports(known)),
-            Action::Each { list, context, body, most } => self.each(step, list, *context, body, *most, known),
-            Action::Retry { ask, until, most } => self.retry(step, ask, until, *most, known),
+        let one = |(node, ty): (u32, Type)| {
+            step.gives.iter().take(1).map(|name| Known { name: name.clone(), node, ty: ty.clone() }).collect()
         };
-        self.region(&step.stage, first..=node);
-        Some(Known { name: step.name.clone(), node, ty })
+        let added: Vec<Known> = match &step.action {
+            Action::Skip => return Vec::new(),
+            Action::Compute(hole) => one((self.expression(&step.stage, &hole.program, known, Type::Json), Type::Json)),
+            Action::Ask(ask) => one(self.settled(&step.stage, ask, &ports(known))),
+            Action::Either { test, yes, no } => self.either(step, &test.program, (yes, no), known),
+            Action::Each { list, item, context, body, most } => {
+                self.each(step, (list, item), *context, body, *most, known)
+            }
+            Action::Retry { body, until, most } => self.retry(step, body, until, *most, known),
+        };
+        let last = self.nodes.len() as u32 - 1;
+        self.region(&step.stage, first..=last);
+        added
+    }
+
+    /// Two ways that come together: each value is that of the way that was taken.
+    fn either(&mut self, step: &Step, test: &str, (yes, no): (&Plan, &Plan), known: &[Known]) -> Vec<Known> {
+        let tested = self.expression(&step.stage, test, known, Type::Bool);
+        let (yes, no) = (self.way(yes, known), self.way(no, known));
+        let mut gives = Vec::new();
+        for name in &step.gives {
+            let mut side = |way: &[Known]| {
+                let given = way.iter().skip(known.len()).find(|given| given.name == *name);
+                self.any(name, given, tested)
+            };
+            let sides = (side(&yes), side(&no));
+            let node = self.branch(name, tested, sides, &Type::Json);
+            gives.push(Known { name: name.clone(), node, ty: Type::Json });
+        }
+        gives
+    }
+
+    /// A value as one of any type; null where there is none.
+    fn any(&mut self, name: &str, given: Option<&Known>, tested: u32) -> u32 {
+        match given {
+            Some(Known { node, ty: Type::Json, .. }) => *node,
+            Some(Known { node, ty, .. }) => {
+                let same = Kind::Expression { source: "$".to_owned() };
+                self.add(name, &[("value", *node, ty.clone())], Some(Type::Json), same)
+            }
+            None => {
+                let nothing = Kind::Expression { source: "null".to_owned() };
+                self.add(name, &[("tested", tested, Type::Bool)], Some(Type::Json), nothing)
+            }
+        }
     }
 
     fn region(&mut self, stage: &str, nodes: std::ops::RangeInclusive<u32>) {
@@ -140,25 +204,28 @@ impl Nodes {
         (self.add(&format!("how {stage} ended"), &[("reply", reply, ty)], Some(Type::Json), body), Type::Json)
     }
 
-    fn each(&mut self, step: &Step, list: &str, context: bool, body: &Body, most: u32, known: &[Known]) -> (u32, Type) {
+    fn each(
+        &mut self,
+        step: &Step,
+        (list, item): (&str, &str),
+        context: bool,
+        body: &Body,
+        most: u32,
+        known: &[Known],
+    ) -> Vec<Known> {
         let list = self.expression(&format!("the list of {}", step.stage), list, known, Type::Json);
-        let mut from = vec![("item", list, Type::Json)];
+        let mut from = vec![(item, list, Type::Json)];
         from.extend(ports(known).into_iter().filter(|_| context));
-        let (graph, gives) = inside(&step.stage, &from, |nodes, input| match body {
-            Body::Compute(hole) => {
-                let body = Kind::Expression { source: hole.program.clone() };
-                (nodes.add(&step.stage, &[input], Some(Type::Json), body), Type::Json)
-            }
-            Body::Ask(ask) => nodes.settled(&step.stage, ask, &[input]),
-        });
+        let (graph, gives) = inside(step, &from, body);
         let gives = Type::list(gives);
         let body = Kind::Each { graph: Box::new(graph), most };
-        (self.add(&step.stage, &from, Some(gives.clone()), body), gives)
+        let node = self.add(&step.stage, &from, Some(gives.clone()), body);
+        self.columns(step, node, gives, |field| format!("map($, round => round{field})"))
     }
 
-    fn retry(&mut self, step: &Step, ask: &Ask, until: &Until, most: u32, known: &[Known]) -> (u32, Type) {
+    fn retry(&mut self, step: &Step, body: &Body, until: &Until, most: u32, known: &[Known]) -> Vec<Known> {
         let from = ports(known);
-        let (graph, gives) = inside(&step.stage, &from, |nodes, input| nodes.ask(&step.stage, ask, &[input]));
+        let (graph, gives) = inside(step, &from, body);
         let holds = match until {
             Until::Succeeds => SUCCEEDS.to_owned(),
             Until::Says(test) => test.clone(),
@@ -167,22 +234,71 @@ impl Nodes {
         let body = Kind::Retry { graph: Box::new(graph), until: holds, most };
         let tried = self.add(&step.stage, &from, Some(gives.clone()), body);
         match until {
-            Until::Holds(_) | Until::Says(_) => (tried, gives),
+            Until::Holds(_) | Until::Says(_) => self.columns(step, tried, gives, |field| format!("${field}")),
             Until::Succeeds => {
                 let body = Kind::Expression { source: "$.ok".to_owned() };
-                let unwrapped = self.add(&step.stage, &[("reply", tried, gives)], Some(Type::Json), body);
-                (unwrapped, Type::Json)
+                let node = self.add(&step.stage, &[("reply", tried, gives)], Some(Type::Json), body);
+                step.gives.iter().take(1).map(|name| Known { name: name.clone(), node, ty: Type::Json }).collect()
             }
         }
     }
+
+    /// What a loop gave, by operation: itself where there is one, else a field of its rounds.
+    fn columns(&mut self, step: &Step, node: u32, ty: Type, field: impl Fn(&str) -> String) -> Vec<Known> {
+        if let [name] = &step.gives[..] {
+            return vec![Known { name: name.clone(), node, ty }];
+        }
+        let column = |name: &String| {
+            let source = Kind::Expression { source: field(&member(name)) };
+            let column = self.add(name, &[("rounds", node, ty.clone())], Some(Type::Json), source);
+            Known { name: name.clone(), node: column, ty: Type::Json }
+        };
+        step.gives.iter().map(column).collect()
+    }
+
+    /// What one round gives: a value, or a record of what its operations give.
+    fn round(&mut self, step: &Step, body: &Body, input: Known, from: &[(&str, u32, Type)]) -> (u32, Type) {
+        let (input, taken) = (input.node, &input.ty);
+        let whole = [("input", input, taken.clone())];
+        match body {
+            Body::Compute(hole) => {
+                let body = Kind::Expression { source: hole.program.clone() };
+                (self.add(&step.stage, &whole, Some(Type::Json), body), Type::Json)
+            }
+            Body::Ask(ask) if matches!(step.action, Action::Retry { .. }) => self.ask(&step.stage, ask, &whole),
+            Body::Ask(ask) => self.settled(&step.stage, ask, &whole),
+            Body::Several(plan) => {
+                let known = self.unpacked(input, taken, from);
+                let gives = self.way(plan, &known).split_off(known.len());
+                if let [one] = &gives[..] {
+                    return (one.node, one.ty.clone());
+                }
+                (self.expression(&step.stage, "$", &gives, Type::Json), Type::Json)
+            }
+        }
+    }
+
+    /// What the node of a loop takes, inside its graph, each value by its name.
+    fn unpacked(&mut self, input: u32, taken: &Type, from: &[(&str, u32, Type)]) -> Vec<Known> {
+        let (Type::Record(fields), [_, _, ..]) = (taken, from) else {
+            return from.iter().take(1).map(|(name, _, ty)| known(name, input, ty)).collect();
+        };
+        let field = |(name, _, _): &(&str, u32, Type)| {
+            let ty = fields.iter().find(|field| field.name == *name).map_or(Type::Json, |field| field.ty.clone());
+            let source = Kind::Expression { source: format!("${}", member(name)) };
+            let node = self.add(name, &[("input", input, taken.clone())], Some(ty.clone()), source);
+            known(name, node, &ty)
+        };
+        from.iter().map(field).collect()
+    }
+}
+
+fn known(name: &str, node: u32, ty: &Type) -> Known {
+    Known { name: name.to_owned(), node, ty: ty.clone() }
 }
 
 /// The graph of a loop whose node takes these ports; `first` is its list where it has one.
-fn inside(
-    stage: &str,
-    from: &[(&str, u32, Type)],
-    write: impl FnOnce(&mut Nodes, (&'static str, u32, Type)) -> (u32, Type),
-) -> (Graph, Type) {
+fn inside(step: &Step, from: &[(&str, u32, Type)], body: &Body) -> (Graph, Type) {
     let taken = match from {
         [(_, _, ty)] => ty.clone(),
         ports => {
@@ -192,9 +308,9 @@ fn inside(
     };
     let mut nodes = Nodes::default();
     let input = nodes.add("input", &[], Some(taken.clone()), Kind::Input);
-    let (answer, gives) = write(&mut nodes, ("input", input, taken));
+    let (answer, gives) = nodes.round(step, body, known("input", input, &taken), from);
     nodes.add("output", &[("answer", answer, gives.clone())], None, Kind::Output);
-    (nodes.graph(stage), gives)
+    (nodes.graph(&step.stage), gives)
 }
 
 fn ports(known: &[Known]) -> Vec<(&str, u32, Type)> {

@@ -1,20 +1,16 @@
 //! One problem of a chain: what an expression over the environment must give, run by run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::Value;
+use auto_schema::digest::Digest;
 
-use super::plan::Plan;
 use crate::bindings::auto::host::jobs::{self, Backend, Task};
 use crate::bindings::auto::host::progress;
 use crate::bindings::auto::pass::check::check;
 use crate::bindings::auto::pass::extract::{Budget, Hints, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation, Witness};
-use crate::config::Config;
-use crate::{SYNTHESIZE, unexplained, wire};
-
-/// An expression that has no value: what a hole is filled with where nothing was found.
-const UNDEFINED: &str = "first([])";
+use crate::{SYNTHESIZE, table, unexplained, wire};
 
 /// A place for an expression.
 #[derive(Clone)]
@@ -38,62 +34,136 @@ pub struct Row {
     pub output: Value,
 }
 
-/// Finds an expression for every row, or says why there is none.
-pub fn fill(config: &Config, place: &str, rows: Vec<Row>) -> Result<Result<Hole, String>, Fault> {
-    progress::report(place, 0, None);
-    let observations = match observed(rows.iter()) {
-        Ok(observations) => observations,
-        Err(why) => return Ok(Err(why)),
-    };
-    let task = task(config, &observations);
-    let result = jobs::run(&Backend::Wasm, &[task])?.into_iter().next();
-    let search = match result.map(|result| result.and_then(|text| wire::search(&text))) {
+/// Fills holes, each problem once.
+pub struct Holes {
+    /// The extractor's budget for one.
+    steps: u64,
+    /// By the arguments of the search: the program, or why there is none.
+    searched: BTreeMap<Digest, Result<String, String>>,
+    /// Places for which there was no program.
+    unfilled: BTreeSet<String>,
+    /// Whether those are not looked at again.
+    keeps: bool,
+}
+
+impl Holes {
+    /// Nothing has been looked for.
+    pub fn new(steps: u64) -> Holes {
+        Holes { steps, searched: BTreeMap::new(), unfilled: BTreeSet::new(), keeps: false }
+    }
+
+    /// How many places there are for which there was no program.
+    pub fn unfilled(&self) -> usize {
+        self.unfilled.len()
+    }
+
+    /// From here on, no program is looked for where there was none.
+    pub fn keep_unfilled(&mut self) {
+        self.keeps = true;
+    }
+
+    /// Finds an expression for every row, or says why there is none.
+    pub fn fill(&mut self, place: &str, rows: Vec<Row>) -> Result<Result<Hole, String>, Fault> {
+        progress::report(place, 0, None);
+        let observations = match observed(rows.iter()) {
+            Ok(observations) => observations,
+            Err(why) => return Ok(Err(why)),
+        };
+        let named = named(place, &rows);
+        if self.keeps && self.unfilled.contains(&named) {
+            return Ok(Err("there is no program for all runs".to_owned()));
+        }
+        let task = self.task(&observations);
+        let key = Digest::of(task.arguments.as_bytes());
+        let found = match self.searched.get(&key) {
+            Some(found) => found.clone(),
+            None => {
+                let found = searched(jobs::run(&Backend::Wasm, &[task])?.into_iter().next());
+                let found = match found {
+                    Ok((program, text)) => confirmed(&program, &observations)?.map(|()| text),
+                    Err(why) => Err(why),
+                };
+                self.searched.insert(key, found.clone());
+                found
+            }
+        };
+        if found.is_err() {
+            self.unfilled.insert(named);
+        }
+        Ok(found.map(|program| Hole { place: place.to_owned(), program, rows }))
+    }
+
+    /// The table of the rows; none where the same environment led to different things.
+    pub fn table(&self, place: &str, rows: Vec<Row>) -> Option<Hole> {
+        let source = table::source(&observed(rows.iter()).ok()?)?;
+        Some(Hole { place: place.to_owned(), program: source, rows })
+    }
+
+    /// Looks for an expression for every hole without the rows of each fold, on all cores, so
+    /// that whoever asks for one of them next finds it.
+    pub fn ahead(&mut self, holes: &[&Hole], folds: &[Vec<usize>]) -> Result<(), Fault> {
+        let mut wanted: BTreeMap<Digest, (Task, Vec<Observation>)> = BTreeMap::new();
+        for fold in folds {
+            for hole in holes {
+                let rows = hole.rows.iter().filter(|row| fold.binary_search(&row.group).is_err());
+                let Ok(observations) = observed(rows) else { continue };
+                let task = self.task(&observations);
+                let key = Digest::of(task.arguments.as_bytes());
+                if !self.searched.contains_key(&key) {
+                    wanted.insert(key, (task, observations));
+                }
+            }
+        }
+        progress::report("extract", 0, Some(wanted.len() as u64));
+        let tasks: Vec<Task> = wanted.values().map(|(task, _)| task.clone()).collect();
+        let results = jobs::run(&Backend::Wasm, &tasks)?;
+        progress::report("extract", tasks.len() as u64, Some(tasks.len() as u64));
+        for ((key, (_, observations)), result) in wanted.into_iter().zip(results) {
+            let found = match searched(Some(result)) {
+                Ok((program, text)) => confirmed(&program, &observations)?.map(|()| text),
+                Err(why) => Err(why),
+            };
+            self.searched.insert(key, found);
+        }
+        Ok(())
+    }
+
+    fn task(&self, observations: &[Observation]) -> Task {
+        let any = || "json".to_owned();
+        let hints = Hints { input_type: any(), output_type: any(), unlabelled: Vec::new() };
+        let rows: Vec<&Observation> = observations.iter().collect();
+        let budget = Budget { steps: self.steps, candidates: 1 };
+        Task { target: SYNTHESIZE.into(), arguments: wire::synthesis(&rows, &hints, &budget) }
+    }
+}
+
+/// The best program of a search and its text, or why there is none.
+fn searched(result: Option<Result<String, Fault>>) -> Result<(Vec<u8>, String), String> {
+    let search: Search = match result.map(|result| result.and_then(|text| wire::search(&text))) {
         Some(Ok(search)) => search,
-        Some(Err(fault)) => return Ok(Err(fault.message)),
-        None => return Ok(Err("the jobs returned nothing".to_owned())),
+        Some(Err(fault)) => return Err(fault.message),
+        None => return Err("the jobs returned nothing".to_owned()),
     };
-    let Some(found) = search.found.first() else { return Ok(Err(unexplained(&search))) };
-    let finding = check(&found.program, &observations)?;
-    if let Some(wrong) = finding.counterexamples.first() {
-        let why = format!("the program of extract is wrong for {}; recorded was {}", wrong.input, wrong.expected);
-        return Ok(Err(why));
-    }
-    Ok(Ok(Hole { place: place.to_owned(), program: found.text.clone(), rows }))
+    let none = unexplained(&search);
+    search.found.into_iter().next().map(|found| (found.program, found.text)).ok_or(none)
 }
 
-/// The plan without the rows of each fold, in the order of the folds. What cannot be told
-/// without them is undefined.
-pub fn refilled(config: &Config, plan: &Plan, folds: &[Vec<usize>]) -> Result<Vec<Plan>, Fault> {
-    let holes = plan.holes();
-    let mut tasks = Vec::new();
-    for fold in folds {
-        for hole in &holes {
-            let rows = hole.rows.iter().filter(|row| fold.binary_search(&row.group).is_err());
-            tasks.push(task(config, &observed(rows).unwrap_or_default()));
+/// Whether check finds the program right for every observation.
+fn confirmed(program: &[u8], observations: &[Observation]) -> Result<Result<(), String>, Fault> {
+    let finding = check(program, observations)?;
+    Ok(match finding.counterexamples.first() {
+        Some(wrong) => {
+            Err(format!("the program of extract is wrong for {}; recorded was {}", wrong.input, wrong.expected))
         }
-    }
-    progress::report("extract", 0, Some(tasks.len() as u64));
-    let mut results = jobs::run(&Backend::Wasm, &tasks)?.into_iter();
-    progress::report("extract", tasks.len() as u64, Some(tasks.len() as u64));
-    let mut plans = Vec::new();
-    for _ in folds {
-        let mut plan = plan.clone();
-        for (hole, result) in plan.holes_mut().into_iter().zip(results.by_ref()) {
-            let search: Option<Search> = result.and_then(|text| wire::search(&text)).ok();
-            let found = search.and_then(|search| search.found.into_iter().next());
-            hole.program = found.map_or_else(|| UNDEFINED.to_owned(), |found| found.text);
-        }
-        plans.push(plan);
-    }
-    Ok(plans)
+        None => Ok(()),
+    })
 }
 
-fn task(config: &Config, observations: &[Observation]) -> Task {
-    let any = || "json".to_owned();
-    let hints = Hints { input_type: any(), output_type: any(), unlabelled: Vec::new() };
-    let rows: Vec<&Observation> = observations.iter().collect();
-    let budget = Budget { steps: config.steps, candidates: 1 };
-    Task { target: SYNTHESIZE.into(), arguments: wire::synthesis(&rows, &hints, &budget) }
+/// A place, with what is known there.
+fn named(place: &str, rows: &[Row]) -> String {
+    let known = rows.first().and_then(|row| row.input.as_record());
+    let names: Vec<&str> = known.into_iter().flat_map(|record| record.iter().map(|(name, _)| name)).collect();
+    format!("{place} of {names:?}")
 }
 
 /// Rows as observations; an error where the same environment led to different things.

@@ -9,17 +9,22 @@
 //! - a model call or a decision is replaced by what it computes, where a program explains its
 //!   output; is left out, where nothing after it needs it; stays a request `model:ID`, where
 //!   a program explains what it is given. What was done, a tool call, is done again, always;
-//! - where runs part, a predicate over the environment chooses;
-//! - a tool called again and again is a loop over a list of the environment, or repeats
-//!   until its reply will do.
+//! - where runs part, a predicate over the environment chooses ([`part`]);
+//! - what is done again and again is a loop over a list of the environment, or repeats until
+//!   it will do ([`loops`], [`rounds`]).
 //!
 //! [`learn`] finds the plan, [`graph`] writes it down. What reads the environment of the
-//! machine or the agent's memory cannot be done again, and refuses.
+//! machine cannot be done again, and refuses.
 
 mod graph;
 mod hole;
 mod learn;
+mod loops;
+mod part;
 mod plan;
+mod rounds;
+mod values;
+mod walk;
 
 use auto_schema::contract::{Contract, GuardPolicy, Scope};
 
@@ -32,8 +37,14 @@ use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::report::{self, Report};
 use crate::{fault, folds, settled};
-use learn::{Learner, Walk};
+use hole::Holes;
+use learn::{Learner, Refusal};
 use plan::Plan;
+use walk::Walk;
+
+/// How many searches that are known to be in vain may be made again without the runs of each
+/// fold.
+const MOST_IN_VAIN: usize = 20;
 
 /// What became of the attempt.
 pub enum Made {
@@ -81,22 +92,30 @@ pub fn compiled(
         return Ok(Made::Whole);
     }
     let walks: Vec<Walk> = runs.iter().map(|run| Walk::new(run, &known)).collect::<Result<_, Fault>>()?;
-    let mut learner = Learner::new(config);
-    let plan = match learner.learn(walks)? {
-        Ok(plan) => plan,
-        Err(refusal) => {
-            learner.stages(report);
-            let acts = runs.iter().flat_map(|run| &run.steps).any(|step| step.kind == "tool_call");
-            if acts {
-                report.refused("chain", refusal.to_string());
-                return Ok(Made::Refused);
-            }
-            report.remark("chain", refusal.to_string());
-            return Ok(Made::Whole);
+    let acts = runs.iter().flat_map(|run| &run.steps).any(|step| learn::is_act(&step.kind));
+    let mut holes = Holes::new(config.steps);
+    let mut chain = Chain { config, contract, known: &known, walks: &walks, holes: &mut holes, memorise: false };
+    let mut learnt = chain.learn()?;
+    if let (Err(failed), true, true) = (&learnt, acts, contract.acceptance.memorise) {
+        let why = format!("{}; so tables of what was recorded, as the contract says", failed.refusal);
+        report.remark("chain", why);
+        chain.memorise = true;
+        learnt = chain.learn()?;
+    }
+    let failed = match learnt {
+        Ok(plan) => {
+            plan.report(report);
+            return chain.drafted(&plan, report).map(Made::Draft);
         }
+        Err(failed) => failed,
     };
-    plan.report(report);
-    drafted(config, contract, &known, &plan, report).map(Made::Draft)
+    failed.stages.iter().for_each(|(stage, status, what)| report.stage(stage, status, what));
+    if acts {
+        report.refused("chain", failed.refusal.to_string());
+        return Ok(Made::Refused);
+    }
+    report.remark("chain", failed.refusal.to_string());
+    Ok(Made::Whole)
 }
 
 /// Why a program could not do what these runs did.
@@ -114,68 +133,100 @@ fn not_repeatable(runs: &[Run]) -> Option<String> {
     ))
 }
 
-/// From a plan to what is sealed: held out, guarded, emitted.
-fn drafted(
-    config: &Config,
-    contract: &Contract,
-    known: &[Observation],
-    plan: &Plan,
-    report: &mut Report,
-) -> Result<Draft, Fault> {
-    let held_out = held_out(config, contract, known, plan, report)?;
-    let program = graph::program(plan, contract)?;
-    let program = if contract.guard == GuardPolicy::Auto {
-        progress::report("guard", 0, None);
-        let guarded = calibrate(known, &program, &held_out, Policy { quantile: config.quantile })?;
-        report.passed("guard", "calibrated on the held-out answers");
-        guarded
-    } else {
-        report.passed("guard", "none, because the contract says guard = \"none\"");
-        program
-    };
-    progress::report("emit", 0, None);
-    let emitted = emit(&program)?;
-    report.passed("emit", format!("{} bytes", emitted.module.len()));
-    Ok(Draft {
-        module: emitted.module,
-        metered: Some(emitted.metered),
-        graph: Some(program),
-        held_out,
-        notes: report.notes(),
-    })
+/// Why there is no plan, and what became of the operations before the one that refused.
+struct Failed {
+    refusal: Refusal,
+    stages: Vec<(String, &'static str, String)>,
 }
 
-/// Fills the plan's holes again without the runs of each fold, and runs what comes of it on
-/// the inputs held out. The plan itself, which operations there are and what becomes of them,
-/// is that of all runs.
-fn held_out(
-    config: &Config,
-    contract: &Contract,
-    known: &[Observation],
-    plan: &Plan,
-    report: &mut Report,
-) -> Result<Vec<Scored>, Fault> {
-    let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
-    let folds = folds::folds(&inputs, config.folds, config.seed);
-    let plans = hole::refilled(config, plan, &folds)?;
-    let mut scored = Vec::new();
-    for (number, (fold, plan)) in folds.iter().zip(plans).enumerate() {
-        progress::report("fold", number as u64, Some(folds.len() as u64));
-        let inputs: Vec<String> = fold.iter().map(|&row| known[row].input.clone()).collect();
-        let module = emit(&graph::program(&plan, contract)?)?.module;
-        let replays = sandbox::run_recorded(&module, &inputs)?;
-        for ((&row, input), replay) in fold.iter().zip(inputs).zip(replays) {
-            let expected = known[row].outputs[0].output.clone();
-            let outcome = match replay.outcome {
-                // The recordings do not say what the tool would have replied.
-                Outcome::Request(_) => Outcome::Abstain(report::no_program()),
-                outcome => outcome,
-            };
-            scored.push(Scored { fold: number as u32, input, expected, outcome });
-        }
+/// What a chain is made from.
+struct Chain<'c> {
+    config: &'c Config,
+    contract: &'c Contract,
+    known: &'c [Observation],
+    walks: &'c [Walk],
+    holes: &'c mut Holes,
+    /// Whether what no program tells may be a table.
+    memorise: bool,
+}
+
+impl Chain<'_> {
+    /// The plan of all runs.
+    fn learn(&mut self) -> Result<Result<Plan, Failed>, Fault> {
+        let mut learner = Learner::new(self.holes, self.memorise);
+        let learnt = learner.learn(self.walks)?;
+        Ok(learnt.map_err(|refusal| Failed { refusal, stages: learner.done }))
     }
-    report.held_out(&scored, folds.len());
-    Ok(scored)
+
+    /// From a plan to what is sealed: held out, guarded, emitted.
+    fn drafted(&mut self, plan: &Plan, report: &mut Report) -> Result<Draft, Fault> {
+        let held_out = self.held_out(plan, report)?;
+        let program = graph::program(plan, self.contract)?;
+        let program = if self.contract.guard == GuardPolicy::Auto {
+            progress::report("guard", 0, None);
+            let policy = Policy { quantile: self.config.quantile };
+            let guarded = calibrate(self.known, &program, &held_out, policy)?;
+            report.passed("guard", "calibrated on the held-out answers");
+            guarded
+        } else {
+            report.passed("guard", "none, because the contract says guard = \"none\"");
+            program
+        };
+        progress::report("emit", 0, None);
+        let emitted = emit(&program)?;
+        report.passed("emit", format!("{} bytes", emitted.module.len()));
+        Ok(Draft {
+            module: emitted.module,
+            metered: Some(emitted.metered),
+            graph: Some(program),
+            held_out,
+            notes: report.notes(),
+        })
+    }
+
+    /// Learns everything again without the runs of each fold, and runs what comes of it on
+    /// the inputs held out. A fold without a plan abstains on all of its inputs.
+    fn held_out(&mut self, plan: &Plan, report: &mut Report) -> Result<Vec<Scored>, Fault> {
+        let inputs: Vec<&str> = self.known.iter().map(|one| one.input.as_str()).collect();
+        let folds = folds::folds(&inputs, self.config.folds, self.config.seed);
+        self.holes.ahead(&plan.holes(), &folds)?;
+        let in_vain = self.holes.unfilled();
+        if in_vain * folds.len() > MOST_IN_VAIN {
+            self.holes.keep_unfilled();
+            let why = format!("{in_vain} places had no program with all runs, and none is looked for without a fold's");
+            report.remark("out-of-fold", why);
+        }
+        let mut scored = Vec::new();
+        for (number, fold) in folds.iter().enumerate() {
+            progress::report("fold", number as u64, Some(folds.len() as u64));
+            let shown = self.walks.iter().filter(|walk| fold.binary_search(&walk.group).is_err());
+            let shown: Vec<Walk> = shown.cloned().collect();
+            let plan = Learner::new(self.holes, self.memorise).learn(&shown)?;
+            let inputs: Vec<String> = fold.iter().map(|&row| self.known[row].input.clone()).collect();
+            let outcomes = self.outcomes(plan.ok(), &inputs)?;
+            for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
+                let expected = self.known[row].outputs[0].output.clone();
+                scored.push(Scored { fold: number as u32, input, expected, outcome });
+            }
+        }
+        report.held_out(&scored, folds.len());
+        Ok(scored)
+    }
+
+    /// What a plan does with inputs.
+    fn outcomes(&self, plan: Option<Plan>, inputs: &[String]) -> Result<Vec<Outcome>, Fault> {
+        let Some(plan) = plan else {
+            return Ok(inputs.iter().map(|_| Outcome::Abstain(report::no_program())).collect());
+        };
+        let module = emit(&graph::program(&plan, self.contract)?)?.module;
+        let replays = sandbox::run_recorded(&module, inputs)?;
+        let outcome = |outcome| match outcome {
+            // The recordings do not say what the tool would have replied.
+            Outcome::Request(_) => Outcome::Abstain(report::no_program()),
+            outcome => outcome,
+        };
+        Ok(replays.into_iter().map(|replay| outcome(replay.outcome)).collect())
+    }
 }
 
 /// A recording that does not hold together.

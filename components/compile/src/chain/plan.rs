@@ -10,9 +10,11 @@ use crate::report::Report;
 pub enum Plan {
     /// The answer.
     Answer(Hole),
-    /// One operation, or a loop of them, and what comes after.
+    /// A way ends where it comes together with another; a round of a loop is over.
+    End,
+    /// One operation, or ways or rounds of them, and what comes after.
     Step(Box<Step>),
-    /// One of two ways.
+    /// One of two ways, each to its own answer.
     Choice {
         /// Gives `true` for the first.
         test: Hole,
@@ -28,8 +30,8 @@ pub enum Plan {
 pub struct Step {
     /// As the report names it: `tool_call lookup`.
     pub stage: String,
-    /// What it is called in the environment.
-    pub name: String,
+    /// What is known after it that was not before.
+    pub gives: Vec<String>,
     /// What becomes of it.
     pub action: Action,
     /// What comes after.
@@ -45,41 +47,54 @@ pub enum Action {
     Skip,
     /// It is asked for.
     Ask(Ask),
-    /// It is asked for, or computed, for each item of a list.
+    /// One of two ways that come together again.
+    Either {
+        /// Gives `true` for the first.
+        test: Hole,
+        /// Where it is true, to its end.
+        yes: Plan,
+        /// Where it is false, to its end.
+        no: Plan,
+    },
+    /// It is done for each item of a list.
     Each {
         /// Where the list is in the environment, as an expression.
         list: String,
-        /// Over the item alone, or over the environment with `item` in it.
+        /// What the item is called in the environment.
+        item: String,
+        /// Over the item alone, or over the environment with the item in it.
         context: bool,
         /// What is done with each.
         body: Body,
         /// The most items.
         most: u32,
     },
-    /// It is asked for until the reply will do.
+    /// It is done until what it gives will do.
     Retry {
-        /// What is asked.
-        ask: Ask,
-        /// Whether a reply will do.
+        /// What is done.
+        body: Body,
+        /// Whether what it gave will do.
         until: Until,
         /// The most times.
         most: u32,
     },
 }
 
-/// What is done with an item.
+/// A round of a loop.
 #[derive(Clone)]
 pub enum Body {
-    /// Computed.
+    /// One value is computed.
     Compute(Hole),
-    /// Asked for.
+    /// One thing is asked for.
     Ask(Ask),
+    /// Several operations, which give what the step gives.
+    Several(Plan),
 }
 
 /// A request.
 #[derive(Clone)]
 pub struct Ask {
-    /// `tool:NAME` or `model:ID`.
+    /// `tool:NAME`, `model:ID` or `memory:OPERATION`.
     pub capability: String,
     /// What it is given.
     pub input: Hole,
@@ -105,26 +120,9 @@ impl Plan {
     pub fn holes(&self) -> Vec<&Hole> {
         match self {
             Plan::Answer(hole) => vec![hole],
+            Plan::End => Vec::new(),
             Plan::Step(step) => [step.action.holes(), step.then.holes()].concat(),
             Plan::Choice { test, yes, no } => [vec![test], yes.holes(), no.holes()].concat(),
-        }
-    }
-
-    /// As [`Plan::holes`], to be filled.
-    pub fn holes_mut(&mut self) -> Vec<&mut Hole> {
-        match self {
-            Plan::Answer(hole) => vec![hole],
-            Plan::Step(step) => {
-                let mut holes = step.action.holes_mut();
-                holes.extend(step.then.holes_mut());
-                holes
-            }
-            Plan::Choice { test, yes, no } => {
-                let mut holes = vec![test];
-                holes.extend(yes.holes_mut());
-                holes.extend(no.holes_mut());
-                holes
-            }
         }
     }
 
@@ -132,9 +130,11 @@ impl Plan {
     pub fn report(&self, report: &mut Report) {
         match self {
             Plan::Answer(hole) => report.stage("answer", "compiled", &hole.program),
+            Plan::End => {}
             Plan::Step(step) => {
                 let (status, what) = step.action.words();
                 report.stage(&step.stage, status, &what);
+                step.action.inside().iter().for_each(|plan| plan.report(report));
                 step.then.report(report);
             }
             Plan::Choice { test, yes, no } => {
@@ -149,25 +149,24 @@ impl Plan {
 impl Action {
     fn holes(&self) -> Vec<&Hole> {
         match self {
-            Action::Compute(hole) | Action::Each { body: Body::Compute(hole), .. } => vec![hole],
+            Action::Compute(hole) => vec![hole],
             Action::Skip => Vec::new(),
-            Action::Ask(ask) | Action::Each { body: Body::Ask(ask), .. } => vec![&ask.input],
-            Action::Retry { ask, until, .. } => match until {
-                Until::Succeeds | Until::Says(_) => vec![&ask.input],
-                Until::Holds(hole) => vec![&ask.input, hole],
-            },
+            Action::Ask(ask) => vec![&ask.input],
+            Action::Either { test, yes, no } => [vec![test], yes.holes(), no.holes()].concat(),
+            Action::Each { body, .. } => body.holes(),
+            Action::Retry { body, until: Until::Holds(hole), .. } => [body.holes(), vec![hole]].concat(),
+            Action::Retry { body, .. } => body.holes(),
         }
     }
 
-    fn holes_mut(&mut self) -> Vec<&mut Hole> {
+    /// The ways or rounds in it.
+    fn inside(&self) -> Vec<&Plan> {
         match self {
-            Action::Compute(hole) | Action::Each { body: Body::Compute(hole), .. } => vec![hole],
-            Action::Skip => Vec::new(),
-            Action::Ask(ask) | Action::Each { body: Body::Ask(ask), .. } => vec![&mut ask.input],
-            Action::Retry { ask, until, .. } => match until {
-                Until::Succeeds | Until::Says(_) => vec![&mut ask.input],
-                Until::Holds(hole) => vec![&mut ask.input, hole],
-            },
+            Action::Either { yes, no, .. } => vec![yes, no],
+            Action::Each { body: Body::Several(plan), .. } | Action::Retry { body: Body::Several(plan), .. } => {
+                vec![plan]
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -177,21 +176,36 @@ impl Action {
             Action::Compute(hole) => ("compiled", hole.program.clone()),
             Action::Skip => ("left out", "nothing after it needs what it gives".to_owned()),
             Action::Ask(ask) => ("effect", ask.words()),
+            Action::Either { test, .. } => ("branch", format!("{}, and both ways come together again", test.program)),
             Action::Each { list, body, most, .. } => {
-                let body = match body {
-                    Body::Compute(hole) => hole.program.clone(),
-                    Body::Ask(ask) => ask.words(),
-                };
-                ("loop", format!("for each of {list}, at most {most} (twice the most seen): {body}"))
+                ("loop", format!("for each of {list}, at most {most} (twice the most seen): {}", body.words()))
             }
-            Action::Retry { ask, until, most } => {
+            Action::Retry { body, until, most } => {
                 let until = match until {
-                    Until::Succeeds => "it succeeds".to_owned(),
-                    Until::Says(test) => test.clone(),
-                    Until::Holds(hole) => hole.program.clone(),
+                    Until::Succeeds => "it succeeds",
+                    Until::Says(test) => test,
+                    Until::Holds(hole) => &hole.program,
                 };
-                ("loop", format!("{}, until {until}, at most {most} times (twice the most seen)", ask.words()))
+                ("loop", format!("{}, until {until}, at most {most} times (twice the most seen)", body.words()))
             }
+        }
+    }
+}
+
+impl Body {
+    fn holes(&self) -> Vec<&Hole> {
+        match self {
+            Body::Compute(hole) => vec![hole],
+            Body::Ask(ask) => vec![&ask.input],
+            Body::Several(plan) => plan.holes(),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Body::Compute(hole) => hole.program.clone(),
+            Body::Ask(ask) => ask.words(),
+            Body::Several(_) => "the operations that follow here".to_owned(),
         }
     }
 }

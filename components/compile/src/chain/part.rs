@@ -1,0 +1,169 @@
+//! Where runs part: a predicate tells which way, and the ways come together again where all
+//! of them do the same, so that what follows is learnt once and from all runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use auto_json::Value;
+
+use super::hole::Hole;
+use super::learn::{After, Learner, Learnt, Refusal, learnt, refusal, stage};
+use super::plan::{Action, Plan, Step};
+use super::walk::{Key, Walk, left};
+
+impl Learner<'_> {
+    /// Runs part: some do this next, others that, others are done.
+    pub(super) fn parted(
+        &mut self,
+        keys: &[(Option<Key>, usize)],
+        walks: &[Walk],
+        after: &mut After<'_>,
+    ) -> Learnt<Plan> {
+        // What some do several times and others not at all may be a loop over a list.
+        for key in keys.iter().filter_map(|(key, _)| key.as_ref()) {
+            let mark = self.done.len();
+            match self.some_loop(key, walks, after)? {
+                Ok(plan) => return Ok(Ok(plan)),
+                Err(refused) => {
+                    self.done.truncate(mark);
+                    self.looped = refused.map(|refused| refused.to_string()).or(self.looped.take());
+                }
+            }
+        }
+        let Some((most, _)) = keys.iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(key))) else {
+            return refusal("the run", "there are no runs");
+        };
+        let place = format!("whether {} comes next", most.as_ref().map_or("the end".into(), stage));
+        let goes = |walk: &Walk| walk.next_key() == *most;
+        let rows = walks.iter().map(|walk| walk.row(walk.environment(), Value::Bool(goes(walk))));
+        let test = match self.fill(&place, rows.collect())? {
+            Ok(test) => test,
+            Err(refused) => return refusal(&place, self.no_telling(keys, &refused)),
+        };
+        let (yes, no): (Vec<Walk>, Vec<Walk>) = walks.iter().cloned().partition(goes);
+        self.ways(test, &yes, &no, after)
+    }
+
+    fn no_telling(&self, keys: &[(Option<Key>, usize)], refused: &Refusal) -> String {
+        let way =
+            |(key, count): &(Option<Key>, usize)| format!("{} ({count})", key.as_ref().map_or("the end".into(), stage));
+        let looped = self.looped.as_ref().map(|looped| format!("; as a loop, {looped}")).unwrap_or_default();
+        format!(
+            "the runs part between {}, and nothing that is known tells which way: {}; record the decision as a \
+             branch, or choose a smaller region{looped}",
+            keys.iter().map(way).collect::<Vec<_>>().join(", "),
+            refused.why
+        )
+    }
+
+    /// Two ways: to where both do the same, else to the end.
+    fn ways(&mut self, test: Hole, yes: &[Walk], no: &[Walk], after: &mut After<'_>) -> Learnt<Plan> {
+        let inside = yes.iter().any(Walk::is_inside);
+        let mark = self.done.len();
+        let mut last = None;
+        for way in meetings(yes, no) {
+            // What is inside something comes together at its end at the latest.
+            let must = inside && way.is_end;
+            if !must && !self.may_try() {
+                continue;
+            }
+            match self.together(&test, yes, no, &way, after)? {
+                Ok(plan) => return Ok(Ok(plan)),
+                Err(refused) => last = Some(refused),
+            }
+            if !must {
+                self.undo(mark);
+            }
+        }
+        if let Some(refused) = last.filter(|_| inside) {
+            return Ok(Err(refused));
+        }
+        self.done.push((test.place.clone(), "branch", test.program.clone()));
+        let yes = learnt!(self.plan(yes, after));
+        let no = learnt!(self.plan(no, after));
+        Ok(Ok(Plan::Choice { test, yes: Box::new(yes), no: Box::new(no) }))
+    }
+
+    /// Each way to where they meet, and what follows from all.
+    fn together(
+        &mut self,
+        test: &Hole,
+        yes: &[Walk],
+        no: &[Walk],
+        way: &Meeting,
+        after: &mut After<'_>,
+    ) -> Learnt<Plan> {
+        let mut counts = way.counts.iter().copied().enumerate();
+        let mut enter = |walks: &[Walk]| -> Vec<Walk> {
+            walks.iter().zip(counts.by_ref()).map(|(walk, (order, count))| walk.entered(count, order)).collect()
+        };
+        let (yes, no) = (enter(yes), enter(no));
+        let before = yes.first().map_or(0, |walk| walk.known.len());
+        self.done.push((test.place.clone(), "branch", test.program.clone()));
+        let mut found = None;
+        let yes = self.plan(&yes, &mut |learner, ended_yes| {
+            let no = learner.plan(&no, &mut |learner, ended_no| {
+                let (walks, gives) = met(before, ended_yes, ended_no);
+                let then = learnt!(learner.plan(&walks, after));
+                found = Some((Plan::End, gives, then));
+                Ok(Ok(Plan::End))
+            });
+            let no = learnt!(no);
+            found = found.take().map(|(_, gives, then)| (no, gives, then));
+            Ok(Ok(Plan::End))
+        });
+        let yes = learnt!(yes);
+        let Some((no, gives, then)) = found else { return refusal(&test.place, "the ways do not come together") };
+        // Where neither way gives anything, there is nothing to choose.
+        let action = if gives.is_empty() { Action::Skip } else { Action::Either { test: test.clone(), yes, no } };
+        Ok(Ok(Plan::Step(Box::new(Step { stage: test.place.clone(), gives, action, then }))))
+    }
+}
+
+/// Where ways may meet: how many operations each walk, those of the first way before those of
+/// the second, has up to there.
+struct Meeting {
+    counts: Vec<usize>,
+    /// Whether it is the end of all.
+    is_end: bool,
+}
+
+/// The nearest operation that all do, and the end.
+fn meetings(yes: &[Walk], no: &[Walk]) -> Vec<Meeting> {
+    let walks: Vec<&Walk> = yes.iter().chain(no).collect();
+    let mut firsts: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+    for walk in &walks {
+        let mut seen = BTreeSet::new();
+        for (place, done) in walk.rest().iter().enumerate() {
+            if seen.insert(done.key()) {
+                firsts.entry(done.key()).or_default().push(place);
+            }
+        }
+    }
+    let common = firsts.into_values().filter(|counts| counts.len() == walks.len());
+    let nearest = common.min_by_key(|counts| counts.iter().sum::<usize>());
+    let end = walks.iter().map(|walk| walk.rest().len()).collect();
+    let nearest = nearest.map(|counts| Meeting { counts, is_end: false });
+    nearest.into_iter().chain([Meeting { counts: end, is_end: true }]).collect()
+}
+
+/// The walks of both ways, past them: what only one way gives is null in the other.
+fn met(before: usize, yes: &[Walk], no: &[Walk]) -> (Vec<Walk>, Vec<String>) {
+    let mut gives: Vec<String> = Vec::new();
+    for walk in yes.iter().take(1).chain(no.iter().take(1)) {
+        for (name, _) in walk.known.iter().skip(before) {
+            if !gives.contains(name) {
+                gives.push(name.clone());
+            }
+        }
+    }
+    let same = |walk: &Walk| {
+        let mut walk = walk.clone();
+        let gave = walk.known.split_off(before);
+        walk.known.extend(gives.iter().map(|name| {
+            let value = gave.iter().find(|(given, _)| given == name).map_or(Value::Null, |(_, value)| value.clone());
+            (name.clone(), value)
+        }));
+        walk
+    };
+    (left(yes.iter().chain(no).map(same)), gives)
+}

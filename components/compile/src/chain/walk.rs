@@ -1,0 +1,237 @@
+//! A run as it is walked: how far it is, what is known there, and which ways and rounds it
+//! is in.
+
+use std::rc::Rc;
+
+use auto_json::{Record, Value};
+
+use super::damaged;
+use super::hole::Row;
+use crate::bindings::auto::host::evidence::{Operation, Run};
+use crate::bindings::auto::pass::types::{Fault, Observation};
+
+/// The kind and name of an operation.
+pub type Key = (String, String);
+
+/// An operation of a run.
+pub struct Done {
+    /// `model_call`, `tool_call`, `branch`.
+    pub kind: String,
+    /// Which model, tool or decision.
+    pub name: String,
+    /// What it was given.
+    pub input: Value,
+    /// What it gave.
+    pub output: Value,
+    /// How it failed, if it did.
+    pub error: Option<String>,
+}
+
+/// A run, as far as it has been walked.
+#[derive(Clone)]
+pub struct Walk {
+    /// Which of the distinct inputs it has.
+    pub group: usize,
+    /// The answer at the end.
+    pub output: Value,
+    /// Which operation comes next.
+    pub at: usize,
+    /// What the operations gave, by the names they have for the program.
+    pub known: Vec<(String, Value)>,
+    input: Value,
+    steps: Rc<[Done]>,
+    /// The ways and rounds it is in, the innermost last.
+    inside: Vec<Inside>,
+}
+
+/// A way that comes together with another, or a round of a loop.
+#[derive(Clone, Copy)]
+struct Inside {
+    /// Where it ends.
+    end: usize,
+    /// Its place among those that were entered together.
+    order: usize,
+}
+
+impl Done {
+    /// The kind and name.
+    pub fn key(&self) -> Key {
+        (self.kind.clone(), self.name.clone())
+    }
+
+    fn is(&self, key: &Key) -> bool {
+        self.kind == key.0 && self.name == key.1
+    }
+
+    /// What a request for it gives; where errors are handed on, with fields that say which.
+    pub fn reply(&self, catches: bool) -> Value {
+        if !catches {
+            return self.output.clone();
+        }
+        let failed = self.error.is_some();
+        let value = if failed { Value::Null } else { self.output.clone() };
+        Record::new().with("error", self.error.clone()).with("failed", failed).with("value", value).into()
+    }
+}
+
+impl Walk {
+    /// A run from its beginning.
+    pub fn new(run: &Run, known: &[Observation]) -> Result<Walk, Fault> {
+        let json = |text: &str| Value::parse(text).map_err(|_| damaged("a recorded value"));
+        let done = |step: &Operation| {
+            Ok(Done {
+                kind: step.kind.clone(),
+                name: step.name.clone(),
+                input: json(&step.input)?,
+                output: json(&step.output)?,
+                error: step.error.clone(),
+            })
+        };
+        Ok(Walk {
+            group: known.iter().position(|one| one.input == run.input).unwrap_or_default(),
+            input: json(&run.input)?,
+            output: json(&run.output)?,
+            steps: run.steps.iter().map(done).collect::<Result<_, Fault>>()?,
+            at: 0,
+            known: Vec::new(),
+            inside: Vec::new(),
+        })
+    }
+
+    /// What is known: the input, or a record of it and what the operations gave.
+    pub fn environment(&self) -> Value {
+        if self.known.is_empty() {
+            return self.input.clone();
+        }
+        Value::Record(self.record())
+    }
+
+    /// As [`Walk::environment`], always as a record.
+    pub fn record(&self) -> Record {
+        let mut record = Record::new().with("input", self.input.clone());
+        for (name, value) in &self.known {
+            record.set(name.as_str(), value.clone());
+        }
+        record
+    }
+
+    /// How many operations it has.
+    pub fn count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// What comes next, up to the end of the way or round it is in.
+    pub fn rest(&self) -> &[Done] {
+        let end = self.inside.last().map_or(self.steps.len(), |inside| inside.end);
+        self.steps.get(self.at..end).unwrap_or_default()
+    }
+
+    /// The next operation; none at the end.
+    pub fn next(&self) -> Option<&Done> {
+        self.rest().first()
+    }
+
+    /// Its key.
+    pub fn next_key(&self) -> Option<Key> {
+        self.next().map(Done::key)
+    }
+
+    /// The operations from here on that are of this key.
+    pub fn row_of(&self, key: &Key) -> &[Done] {
+        let rest = self.rest();
+        &rest[..rest.iter().take_while(|done| done.is(key)).count()]
+    }
+
+    /// How far from here the operations of this key are.
+    pub fn places_of(&self, key: &Key) -> Vec<usize> {
+        self.rest().iter().enumerate().filter(|(_, done)| done.is(key)).map(|(place, _)| place).collect()
+    }
+
+    /// Past `count` operations, with what they gave.
+    pub fn after(&self, count: usize, gave: Option<(&str, Value)>) -> Walk {
+        let mut walk = self.clone();
+        walk.at += count;
+        walk.known.extend(gave.map(|(name, value)| (name.to_owned(), value)));
+        walk
+    }
+
+    /// In a way or round of `count` operations from here on.
+    pub fn entered(&self, count: usize, order: usize) -> Walk {
+        let mut walk = self.clone();
+        walk.inside.push(Inside { end: walk.at + count, order });
+        walk
+    }
+
+    /// Whether it is in a way or round.
+    pub fn is_inside(&self) -> bool {
+        !self.inside.is_empty()
+    }
+
+    /// An example of what an expression must give.
+    pub fn row(&self, input: Value, output: Value) -> Row {
+        Row { group: self.group, input, output }
+    }
+
+    /// A name that is not known yet: the operation's, or that and a number.
+    pub fn unique(&self, name: &str) -> String {
+        self.free(name, matches!(name, "input" | "item" | ""))
+    }
+
+    /// The name of a loop's item.
+    pub fn item(&self) -> String {
+        self.free("item", false)
+    }
+
+    fn free(&self, name: &str, reserved: bool) -> String {
+        let taken = |name: &str| self.known.iter().any(|(known, _)| known == name);
+        let first = (!reserved).then(|| name.to_owned());
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        first.into_iter().chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+    }
+}
+
+/// Walks at the end of what they entered together, outside of it again and in the order in
+/// which they entered.
+pub fn left(walks: impl Iterator<Item = Walk>) -> Vec<Walk> {
+    let mut walks: Vec<Walk> = walks.collect();
+    walks.sort_by_key(|walk| walk.inside.last().map(|inside| inside.order));
+    for walk in &mut walks {
+        walk.inside.pop();
+    }
+    walks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(known: &[&str]) -> Walk {
+        Walk {
+            group: 0,
+            input: Value::Null,
+            output: Value::Null,
+            steps: Rc::new([]),
+            at: 0,
+            known: known.iter().map(|name| ((*name).to_owned(), Value::Null)).collect(),
+            inside: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn names_in_the_environment_are_unique() {
+        assert_eq!(walk(&[]).unique("look"), "look");
+        assert_eq!(walk(&["look", "look_2"]).unique("look"), "look_3");
+        assert_eq!(walk(&[]).unique("input"), "input_2");
+        assert_eq!(walk(&[]).unique("item"), "item_2");
+        assert_eq!(walk(&[]).item(), "item");
+        assert_eq!(walk(&["item"]).item(), "item_2");
+    }
+
+    #[test]
+    fn walks_that_were_entered_together_are_left_in_that_order() {
+        let [a, b] = [walk(&["a"]).entered(0, 0), walk(&["b"]).entered(0, 1)];
+        let names: Vec<String> = left([b, a].into_iter()).iter().map(|walk| walk.known[0].0.clone()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(!left([walk(&[]).entered(0, 0)].into_iter())[0].is_inside());
+    }
+}
