@@ -3,7 +3,7 @@
 
 mod support;
 
-use auto_lang::ops::OPS;
+use auto_lang::ops::{OPS, Operator};
 use support::engines::{Machine, Wasmi, Wasmtime};
 use support::{chain, reference, ty};
 
@@ -25,6 +25,22 @@ const INPUTS: &[&str] = &[
     r#"" Hello,  World \u00e9\n  ORD-2024-17 re: x_y1 ""#,
     r#""ÀÉ straße İ ǅ  it's o-k 3rd""#,
     r#""a,b,,c""#,
+    r#""Éa McDonald: -$1,200.50; (40 EUR) at 9:05 PM, 2024-03-17 or 6 p.m.\r\nto a.b@x-y.uk \"q\" B7""#,
+    r#""see https://a.b/c?d=1#f), www.x.y. 0x1F 8ade3e75-6c71-4c6a-acfd-d00d4b7d72e2 1 April 1902""#,
+    r#""(1.234,50) €""#,
+    r#""12,345.6%""#,
+    r#""MCMXCIV""#,
+    r#""2024-02-29T23:45:10.250+05:30""#,
+    r#""2024-12-31""#,
+    r#""T23:50:00""#,
+    r#""9999-12-31T23:59:59""#,
+    r#"" 3/4/2024 ""#,
+    r#""31-Jan-2031""#,
+    r#""wed,  17 apr 02""#,
+    r#""6 p.m.""#,
+    r#""227""#,
+    r#""2024 366""#,
+    r#""12 - 34\n\n-5,a b-b a\nab""#,
     r#""-12.50""#,
     "[]",
     "[1]",
@@ -66,7 +82,7 @@ fn every_operator_of_one_argument() {
 fn every_operator_of_two_arguments() {
     let constants = [r#""""#, r#"",""#, r#"" ""#, "0", "1", "-1", "2.5", "true", "null", "99999999999"];
     for operator in OPS.iter().filter(|operator| operator.least <= 2 && operator.most >= 2) {
-        if operator.name == "type_is" {
+        if !operator.op.literals().is_empty() {
             continue;
         }
         let each = constants.iter().flat_map(|constant| {
@@ -91,23 +107,59 @@ fn every_operator_of_three_arguments() {
         "slice($, 1, 3)",
         "slice($, -2, 9)",
         r#"between($, "o", "r")"#,
-        r#"token($, "digits", 0)"#,
-        r#"token($, "letters", -1)"#,
-        r#"token($, "upper", 0)"#,
-        r#"token($, "alnum", 1)"#,
-        r#"token($, "id", 0)"#,
         r#"concat($, "-", $)"#,
         r#"if($, "yes", "no")"#,
         r#"if(eq($, 7), $, count($))"#,
         "and($, true, $)",
         "or(false, $, true)",
         "or(eq(chars($), 3), $)",
+        "ratio($, 7, 3)",
+        r#"date_diff("2024-02-29T23:45:10.250+05:30", $, "hours")"#,
+        r#"date_diff($, "2023-11-30", "months")"#,
+        r#"date_add("T10:00:00", $, "minutes")"#,
+        "ratio(100, $, 0)",
     ] {
         agree(expression);
     }
     for kind in auto_lang::ops::KINDS {
         agree(&format!("type_is($, \"{kind}\")"));
     }
+}
+
+/// Every operator that takes literals, with every example of each.
+#[test]
+fn every_operator_with_literals() {
+    for operator in OPS {
+        let literals = operator.op.literals();
+        let count = literals.iter().map(|(_, literal)| literal.examples().len()).max().unwrap_or(0);
+        let all: Vec<String> = (0..count).flat_map(|choice| calls(operator, choice)).collect();
+        // Few programs, so that there are few modules to compile.
+        for some in all.chunks(24) {
+            let defaulted: Vec<String> = some.iter().map(|call| format!("default({call}, \"-\")")).collect();
+            agree(&format!("[{}]", defaulted.join(", ")));
+        }
+        all.iter().step_by(9).for_each(|call| agree(call));
+    }
+}
+
+/// Calls with the literals of a choice, and other arguments that between them fit.
+fn calls(operator: &Operator, choice: usize) -> Vec<String> {
+    let others: &[&str] =
+        if operator.least == operator.op.literals().len() + 1 { &["0"] } else { &["0", "-1", r#""b""#] };
+    let argument = |index: usize, other: &str| match operator.op.literal(index) {
+        // Not the same choice for each, so that pairs differ.
+        Some(literal) => {
+            let examples = literal.examples();
+            auto_json::Value::from(examples[(choice * (2 * index - 1) + 3 * index) % examples.len()]).to_string()
+        }
+        None if index == 0 => "$".to_owned(),
+        None => other.to_owned(),
+    };
+    let call = |other: &&str| {
+        let arguments: Vec<String> = (0..operator.least).map(|index| argument(index, other)).collect();
+        format!("{}({})", operator.name, arguments.join(", "))
+    };
+    others.iter().map(call).collect()
 }
 
 #[test]

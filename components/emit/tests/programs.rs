@@ -4,6 +4,7 @@
 mod support;
 
 use auto_json::Value;
+use auto_lang::Op;
 use auto_rt::kernels::novelty;
 use auto_schema::ir::{Check, Guard};
 use auto_schema::types::{Field, Type};
@@ -18,6 +19,7 @@ fn text() -> impl Strategy<Value = String> {
             prop::sample::select(vec![
                 "a", "B", "é", "İ", "ß", "\u{1F600}", " ", "  ", ",", "-", "_", "\n", "\"", "\\", "\u{1}", "7", "12",
                 "ORD-17", "x_1", "Hello", ".", "tail",
+                "McDo", "-1,234.50", "$", "2024-03-17", "9:05 pm", "a.b@c.de", "http://x.y/z", "(", ")", "'", "\r\n",
             ]),
             0..12
         )
@@ -133,13 +135,16 @@ enum Want {
     Bool,
     Texts,
     Numbers,
+    /// The text of a date.
+    Date,
     Any,
 }
 
-/// Forms of expressions by what they give; each `#` is filled with what the list says. An
-/// `@` is a variable that its last part may use, of the kind that follows the list.
+/// Forms of expressions by what they give; each `#` is filled with what the list says, each
+/// `?` with an example of the literal that the operator takes there. An `@` is a variable that its
+/// last part may use, of the kind that follows the list.
 const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
-    use Want::{Any, Bool, Number, Numbers, Text, Texts};
+    use Want::{Any, Bool, Date, Number, Numbers, Text, Texts};
     &[
         (Text, "lower(#)", &[Text], None),
         (Text, "upper(#)", &[Text], None),
@@ -159,11 +164,15 @@ const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
         (Text, "letters(#)", &[Text], None),
         (Text, "text(#)", &[Number], None),
         (Text, "text(#)", &[Bool], None),
-        (Text, "token(#, \"digits\", #)", &[Text, Number], None),
-        (Text, "token(#, \"letters\", #)", &[Text, Number], None),
-        (Text, "token(#, \"upper\", #)", &[Text, Number], None),
-        (Text, "token(#, \"alnum\", #)", &[Text, Number], None),
-        (Text, "token(#, \"id\", #)", &[Text, Number], None),
+        (Text, "token(#, ?, #)", &[Text, Number], None),
+        (Text, "token(#, ?, #)", &[Text, Number], None),
+        (Text, "match(#, ?, #)", &[Text, Number], None),
+        (Text, "cut(#, ?, ?)", &[Text], None),
+        (Text, "cut(#, ?, ?)", &[Text], None),
+        (Text, "substitute(#, ?, #)", &[Text, Text], None),
+        (Bool, "has(#, ?)", &[Text], None),
+        (Texts, "matches(#, ?)", &[Text], None),
+        (Texts, "split_on(#, ?)", &[Text], None),
         (Text, "first(#)", &[Texts], None),
         (Text, "last(#)", &[Texts], None),
         (Text, "nth(#, #)", &[Texts, Number], None),
@@ -179,6 +188,28 @@ const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
         (Number, "neg(#)", &[Number], None),
         (Number, "abs(#)", &[Number], None),
         (Number, "nth(#, #)", &[Numbers, Number], None),
+        (Date, "read_date(#, ?)", &[Text], None),
+        (Date, "read_date(#, ?)", &[Text], None),
+        (Date, "date_add(#, #, ?)", &[Date, Number], None),
+        (Date, "date_round(#, 1, ?, ?)", &[Date], None),
+        (Date, "date_round(#, #, ?, ?)", &[Date, Number], None),
+        (Text, "print_date(#, ?)", &[Date], None),
+        (Text, "print_date(#, ?)", &[Text], None),
+        (Number, "date_part(#, ?)", &[Date], None),
+        (Number, "date_diff(#, #, ?)", &[Date, Date], None),
+        (Any, "#", &[Date], None),
+        (Number, "div(#, #)", &[Number, Number], None),
+        (Number, "mod(#, #)", &[Number, Number], None),
+        (Number, "ratio(#, #, #)", &[Number, Number, Number], None),
+        (Number, "round(#, #, ?)", &[Number, Number], None),
+        (Number, "round(#, 0.05, ?)", &[Number], None),
+        (Number, "read_number(#, ?)", &[Text], None),
+        (Number, "unroman(roman(#))", &[Number], None),
+        (Number, "unroman(#)", &[Text], None),
+        (Text, "print_number(#, ?)", &[Number], None),
+        (Text, "ordinal(#)", &[Number], None),
+        (Text, "roman(#)", &[Number], None),
+        (Text, "spell(#)", &[Number], None),
         (Bool, "starts(#, #)", &[Text, Text], None),
         (Bool, "ends(#, #)", &[Text, Text], None),
         (Bool, "contains(#, #)", &[Text, Text], None),
@@ -227,6 +258,9 @@ const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
     ]
 };
 
+/// An open place in a form that is being filled; JSON has it in no text.
+const OPEN: &str = "\u{1A}";
+
 /// Choices, out of which expressions are made; 0 where they have run out, so that fewer
 /// choices make smaller expressions.
 struct Tape<'a> {
@@ -272,6 +306,18 @@ impl Tape<'_> {
         }
     }
 
+    /// A form with examples of the literals that its operator takes.
+    fn described(&mut self, form: &str) -> String {
+        let mut text = form.to_owned();
+        let op = form.split('(').next().and_then(Op::named);
+        for (_, literal) in op.map_or(&[][..], Op::literals).iter().filter(|_| form.contains('?')) {
+            let examples = literal.examples();
+            let example = Value::from(examples[self.below(examples.len())]);
+            text = text.replacen('?', &example.to_string(), 1);
+        }
+        text
+    }
+
     fn filled(
         &mut self,
         form: &str,
@@ -281,7 +327,7 @@ impl Tape<'_> {
         here: &mut Vec<(String, Want)>,
     ) -> String {
         let name = format!("v{depth}");
-        let mut text = form.replacen('@', &name, 1);
+        let mut text = self.described(&form.replacen('@', &name, 1).replace('#', OPEN));
         for (index, want) in wants.iter().enumerate() {
             let bound = variable.filter(|_| index + 1 == wants.len());
             if let Some(is) = bound {
@@ -291,8 +337,7 @@ impl Tape<'_> {
             if bound.is_some() {
                 here.pop();
             }
-            // What is filled in holds no open place of its own: `#` is in no constant.
-            text = text.replacen('#', &part, 1);
+            text = text.replacen(OPEN, &part, 1);
         }
         text
     }
@@ -306,7 +351,21 @@ fn expression(ty: Option<&Type>, choices: &[u16], constants: &[(Want, String)]) 
 
 fn constants() -> impl Strategy<Value = Vec<(Want, String)>> {
     let one = prop_oneof![
-        text().prop_map(|text| (Want::Text, Value::from(text.replace('#', "")).to_string())),
+        text().prop_map(|text| (Want::Text, Value::from(text).to_string())),
+        prop::sample::select(vec![
+            "2024-02-29",
+            "T23:50:00",
+            "2031-01-31T05:54:18.250+02:00",
+            "1999-12",
+            "0001-01-01",
+            "9999-12-31T23:59:59",
+            "--03-17",
+            "---31",
+            "2024",
+        ])
+        .prop_map(|text| (Want::Date, Value::from(text).to_string())),
+        prop::sample::select(vec!["3/4/2024", "17 March 2024", "9:05 pm", "31-Jan-2031", "2024 60", "227"])
+            .prop_map(|text| (Want::Text, Value::from(text).to_string())),
         (-3i64..5).prop_map(|small| (Want::Number, small.to_string())),
         number().prop_map(|number| (Want::Number, number.to_string())),
         any::<bool>().prop_map(|value| (Want::Bool, value.to_string())),

@@ -21,7 +21,17 @@ pub fn cost(expression: &Expr) -> u32 {
         }
         Expr::Each { each, .. } => each.cost(),
     };
-    expression.children().into_iter().fold(own, |sum, child| sum.saturating_add(cost(child)))
+    let part = |index: usize, part: &Expr| match (expression, part) {
+        (Expr::Call(op, _), Expr::Literal(Value::Text(text))) => {
+            op.literal(index).map_or_else(|| cost(part), |literal| literal.cost(text))
+        }
+        _ => cost(part),
+    };
+    expression
+        .children()
+        .into_iter()
+        .enumerate()
+        .fold(own, |sum, (index, child)| sum.saturating_add(part(index, child)))
 }
 
 /// What a field access costs.

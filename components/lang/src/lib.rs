@@ -7,16 +7,23 @@
 //! ([`eval()`]) and its description length ([`cost()`]). `emit` compiles it to WebAssembly;
 //! both call the same kernels (`auto_rt::kernels`), so they cannot disagree.
 
+mod apply;
 mod cost;
 mod eval;
 mod expr;
+pub mod format;
+pub mod layout;
+mod literals;
 pub mod ops;
 mod parse;
+pub mod pattern;
 mod types;
 
+pub use apply::apply;
 pub use cost::{FIELD_COST, cost, literal_cost};
-pub use eval::{apply, eval, eval_in};
+pub use eval::{eval, eval_in};
 pub use expr::{Each, Expr};
+pub use literals::Literal;
 pub use ops::Op;
 pub use parse::{MAX_DEPTH, ParseError, parse};
 pub use types::{TypeError, accepts, join, type_of};

@@ -5,10 +5,8 @@ use std::fmt;
 
 use auto_json::Value;
 use auto_json::write::compare_keys;
-use auto_rt::kernels::text::class_named;
 
 use crate::expr::is_plain;
-use crate::ops::KINDS;
 use crate::{Each, Expr, Op};
 
 /// How deep expressions may nest.
@@ -119,17 +117,16 @@ impl<'a> Parser<'a> {
         if arguments.len() < info.least || arguments.len() > info.most {
             return self.fail_at(start, format!("`{name}` takes {}, not {} arguments", info.types, arguments.len()));
         }
-        let literal = arguments.get(1).and_then(|argument| match argument {
-            Expr::Literal(Value::Text(text)) => Some(text.as_str()),
-            _ => None,
-        });
-        let known = match op {
-            Op::Token => literal.is_some_and(|class| class_named(class).is_some()),
-            Op::TypeIs => literal.is_some_and(|kind| KINDS.contains(&kind)),
-            _ => true,
-        };
-        if !known {
-            return self.fail_at(start, format!("`{name}` takes {}", info.types));
+        for (index, literal) in op.literals() {
+            let text = match &arguments[*index] {
+                Expr::Literal(Value::Text(text)) => text,
+                _ => {
+                    return self.fail_at(start, format!("`{name}` takes {}, the text {index} written out", info.types));
+                }
+            };
+            if let Err(why) = literal.check(text) {
+                return self.fail_at(start, format!("`{name}` takes {}: {why}", info.types));
+            }
         }
         Ok(Expr::Call(op, arguments))
     }

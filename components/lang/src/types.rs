@@ -156,6 +156,13 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
     if types.len() < info.least || types.len() > info.most {
         return fail(at, format!("`{op}` takes {}", info.types));
     }
+    for (index, literal) in op.literals() {
+        let given = literals(at).nth(*index).flatten();
+        let checked = given.map_or_else(|| Err("it is written out".to_owned()), |text| literal.check(text));
+        if let Err(why) = checked {
+            return fail(at, format!("`{op}` takes {}: {why}", info.types));
+        }
+    }
     let all = |wanted: &[Type]| -> Result<(), TypeError> {
         // The last wanted type stands for every argument from there on.
         let last = wanted.len().saturating_sub(1);
@@ -176,7 +183,10 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
         Op::Number => all(&[Type::Text]).map(|()| Type::Number),
         Op::Text if types[0] == Type::Bool => Ok(Type::Text),
         Op::Text => all(&[Type::Number]).map(|()| Type::Text),
-        Op::Token => all(&[Type::Text, Type::Text, Type::Int]).map(|()| Type::Text),
+        Op::Cut | Op::Substitute => all(&[Type::Text]).map(|()| Type::Text),
+        Op::Matches | Op::SplitOn => all(&[Type::Text]).map(|()| texts),
+        Op::Has => all(&[Type::Text]).map(|()| Type::Bool),
+        Op::Token | Op::Match => all(&[Type::Text, Type::Text, Type::Int]).map(|()| Type::Text),
         Op::First | Op::Last => item(),
         Op::Nth => all(&[Type::list(Type::Json), Type::Int]).and_then(|()| item()),
         Op::Take | Op::Drop | Op::Slice => {
@@ -196,10 +206,25 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
             want(at, &Type::Number, &item).map(|()| if item == Type::Int { Type::Int } else { Type::Number })
         }
         Op::Includes => item().map(|_| Type::Bool),
-        Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Abs => {
+        Op::Add | Op::Sub | Op::Mul | Op::Mod | Op::Neg | Op::Abs => {
             let whole = types.iter().all(|ty| *ty == Type::Int);
             all(&[Type::Number]).map(|()| if whole { Type::Int } else { Type::Number })
         }
+        Op::Div => all(&[Type::Number]).map(|()| Type::Int),
+        Op::Ratio => all(&[Type::Number, Type::Number, Type::Int]).map(|()| Type::Number),
+        Op::Round => {
+            let whole = types[1] == Type::Int;
+            all(&[Type::Number, Type::Number, Type::Text]).map(|()| if whole { Type::Int } else { Type::Number })
+        }
+        Op::ReadDate | Op::PrintDate => all(&[Type::Text]).map(|()| Type::Text),
+        Op::DatePart => all(&[Type::Text]).map(|()| Type::Int),
+        Op::DateAdd => all(&[Type::Text, Type::Int, Type::Text]).map(|()| Type::Text),
+        Op::DateDiff => all(&[Type::Text]).map(|()| Type::Int),
+        Op::DateRound => all(&[Type::Text, Type::Int, Type::Text]).map(|()| Type::Text),
+        Op::ReadNumber => all(&[Type::Text]).map(|()| Type::Number),
+        Op::PrintNumber => all(&[Type::Number, Type::Text]).map(|()| Type::Text),
+        Op::Ordinal | Op::Roman | Op::Spell => all(&[Type::Int]).map(|()| Type::Text),
+        Op::Unroman => all(&[Type::Text]).map(|()| Type::Int),
         Op::Lt | Op::Le | Op::Gt | Op::Ge => all(&[Type::Number]).map(|()| Type::Bool),
         Op::And | Op::Or | Op::Not => all(&[Type::Bool]).map(|()| Type::Bool),
         Op::Eq | Op::IsNull | Op::TypeIs => Ok(Type::Bool),
@@ -209,6 +234,14 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
         }
         Op::Default => Ok(join(types[0].clone(), types[1].clone())),
     }
+}
+
+/// The arguments of a call: their texts, where they are literals.
+fn literals(call: &Expr) -> impl Iterator<Item = Option<&str>> {
+    call.children().into_iter().map(|argument| match argument {
+        Expr::Literal(value) => value.as_text(),
+        _ => None,
+    })
 }
 
 fn want(at: &Expr, wanted: &Type, given: &Type) -> Result<(), TypeError> {

@@ -19,7 +19,7 @@ use wasm_encoder::{Instruction, ValType};
 use crate::access::{position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
 use crate::constants::{Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, POINTER};
-use names::{kind_named, runtime_name, token};
+use names::{kind_named, literal_text, runtime_name, token};
 
 /// Values made now are kept if their text is no longer than this.
 const FOLDED: usize = 4096;
@@ -326,7 +326,12 @@ impl<'a> Compiler<'a> {
                 self.body.runtime(token(class));
             }
             (op, arguments) => {
-                arguments.iter().for_each(|argument| self.value(argument));
+                for (index, argument) in arguments.iter().enumerate() {
+                    match op.literal(index).and_then(|literal| literal.encode(literal_text(argument))) {
+                        Some(bytes) => self.body.bytes(self.constants, &bytes),
+                        None => self.value(argument),
+                    }
+                }
                 self.body.runtime(runtime_name(op, arguments));
             }
         }

@@ -1,11 +1,12 @@
 //! Which runtime function an operator is.
 
 use auto_json::Value;
-use auto_lang::{Expr, Op};
+use auto_lang::pattern::{Kinds, Pattern, Position};
+use auto_lang::{Expr, Literal, Op};
 
 use crate::constants::{BOOL, LIST, NULL, NUMBER, RECORD, TEXT};
 
-fn literal_text(expression: &Expr) -> &str {
+pub(super) fn literal_text(expression: &Expr) -> &str {
     match expression {
         Expr::Literal(Value::Text(text)) => text,
         _ => "",
@@ -32,8 +33,46 @@ pub(super) fn token(class: &Expr) -> &'static str {
         "upper" => "rt_token_upper",
         "alnum" => "rt_token_alnum",
         "id" => "rt_token_id",
+        "lower" => "rt_token_lower",
+        "proper" => "rt_token_proper",
+        "word" => "rt_token_word",
+        "space" => "rt_token_space",
+        "punct" => "rt_token_punct",
+        "number" => "rt_token_number",
+        "money" => "rt_token_money",
+        "email" => "rt_token_email",
+        "url" => "rt_token_url",
+        "hex" => "rt_token_hex",
+        "uuid" => "rt_token_uuid",
+        "date" => "rt_token_date",
+        "time" => "rt_token_time",
+        "quoted" => "rt_token_quoted",
         // The parser knows no other class.
         _ => "rt_token_digits",
+    }
+}
+
+/// The tables that the literal arguments of an operator need: bits of [`Kinds`].
+pub(super) fn kinds(op: Op, arguments: &[Expr]) -> u8 {
+    let of = |(index, literal): &(usize, Literal)| {
+        let text = arguments.get(*index).map_or("", literal_text);
+        match literal {
+            Literal::Pattern => Pattern::parse(text).map_or(0, |pattern| pattern.kinds()),
+            Literal::Position => Position::parse(text).map_or(0, |position| position.kinds()),
+            _ => 0,
+        }
+    };
+    op.literals().iter().fold(0, |all, literal| all | of(literal))
+}
+
+/// Of four runtime functions, the one with the tables that an operator's literals need.
+fn by_kinds(op: Op, arguments: &[Expr], names: [&'static str; 4]) -> &'static str {
+    let [plain, letters, shapes, all] = names;
+    match kinds(op, arguments) {
+        Kinds::PLAIN => plain,
+        Kinds::LETTERS => letters,
+        Kinds::SHAPES => shapes,
+        _ => all,
     }
 }
 
@@ -84,6 +123,22 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Mul, _) => "rt_mul",
         (Op::Neg, _) => "rt_neg",
         (Op::Abs, _) => "rt_abs",
+        (Op::ReadDate, _) => "rt_read_date",
+        (Op::PrintDate, _) => "rt_print_date",
+        (Op::DatePart, _) => "rt_date_part",
+        (Op::DateAdd, _) => "rt_date_add",
+        (Op::DateDiff, _) => "rt_date_diff",
+        (Op::DateRound, _) => "rt_date_round",
+        (Op::Div, _) => "rt_div",
+        (Op::Mod, _) => "rt_mod",
+        (Op::Ratio, _) => "rt_ratio",
+        (Op::Round, _) => "rt_round",
+        (Op::ReadNumber, _) => "rt_read_number",
+        (Op::PrintNumber, _) => "rt_print_number",
+        (Op::Ordinal, _) => "rt_ordinal",
+        (Op::Roman, _) => "rt_roman",
+        (Op::Unroman, _) => "rt_unroman",
+        (Op::Spell, _) => "rt_spell",
         (Op::Lt, _) => "rt_lt",
         (Op::Le, _) => "rt_le",
         (Op::Gt, _) => "rt_gt",
@@ -91,6 +146,22 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Eq, _) if arguments.iter().any(|side| matches!(side, Expr::Literal(Value::Text(_)))) => "rt_eq_text",
         (Op::Eq, _) => "rt_eq",
         (Op::Not, _) => "rt_not",
+        (Op::Match, _) => {
+            by_kinds(op, arguments, ["rt_match_plain", "rt_match_letters", "rt_match_shapes", "rt_match_all"])
+        }
+        (Op::Matches, _) => {
+            by_kinds(op, arguments, ["rt_matches_plain", "rt_matches_letters", "rt_matches_shapes", "rt_matches_all"])
+        }
+        (Op::Has, _) => by_kinds(op, arguments, ["rt_has_plain", "rt_has_letters", "rt_has_shapes", "rt_has_all"]),
+        (Op::Cut, _) => by_kinds(op, arguments, ["rt_cut_plain", "rt_cut_letters", "rt_cut_shapes", "rt_cut_all"]),
+        (Op::SplitOn, _) => {
+            let names = ["rt_split_on_plain", "rt_split_on_letters", "rt_split_on_shapes", "rt_split_on_all"];
+            by_kinds(op, arguments, names)
+        }
+        (Op::Substitute, _) => {
+            let names = ["rt_substitute_plain", "rt_substitute_letters", "rt_substitute_shapes", "rt_substitute_all"];
+            by_kinds(op, arguments, names)
+        }
         // `Compiler::operator` has its own code for these.
         (Op::Token, _) => "rt_token_digits",
         (Op::IsNull | Op::TypeIs, _) => "rt_kind_is",

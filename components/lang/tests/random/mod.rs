@@ -56,7 +56,7 @@ pub fn expression() -> impl Strategy<Value = Expr> {
             2 => (inner.clone(), key()).prop_map(|(of, name)| of.field(name)),
             1 => prop::collection::vec(inner.clone(), 0..4).prop_map(Expr::List),
             1 => prop::collection::vec((key(), inner.clone()), 0..4).prop_map(record),
-            8 => (0..ops::OPS.len(), prop::collection::vec(inner.clone(), 4), 0i64..3, 0usize..6)
+            8 => (0..ops::OPS.len(), prop::collection::vec(inner.clone(), 4), 0i64..3, 0usize..60)
                 .prop_map(|(op, arguments, extra, choice)| call(ops::OPS[op].op, arguments, extra as usize, choice)),
             2 => (inner.clone(), inner, any::<bool>(), "[a-c]").prop_map(|(list, body, map, variable)| Expr::Each {
                 each: if map { Each::Map } else { Each::Filter },
@@ -78,11 +78,9 @@ fn record(members: Vec<(String, Expr)>) -> Expr {
 fn call(op: Op, mut arguments: Vec<Expr>, extra: usize, choice: usize) -> Expr {
     let info = op.info();
     arguments.truncate(info.least.saturating_add(extra).min(info.most).min(4));
-    let pick = |names: &[&str]| Expr::Literal(names[choice % names.len()].into());
-    match op {
-        Op::Token => arguments[1] = pick(&["digits", "letters", "upper", "alnum", "id"]),
-        Op::TypeIs => arguments[1] = pick(&ops::KINDS),
-        _ => {}
+    for (index, literal) in op.literals() {
+        let examples = literal.examples();
+        arguments[*index] = Expr::Literal(examples[(choice + index) % examples.len()].into());
     }
     Expr::Call(op, arguments)
 }

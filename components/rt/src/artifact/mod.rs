@@ -11,6 +11,7 @@
 //! one of the exports of [`outcome`], which release the whole arena.
 
 mod arena;
+mod dates;
 mod effects;
 mod guard;
 mod input;
@@ -20,6 +21,7 @@ mod node;
 mod numbers;
 mod outcome;
 mod output;
+mod patterns;
 mod sort;
 mod texts;
 

@@ -6,7 +6,9 @@ use core::cmp::Ordering;
 use auto_json::Number;
 
 use super::node::{Handle, Node, UNDEFINED, get, integer, items, lexeme_integer, maybe, number, text, truth};
+use super::texts::{constant, written};
 use crate::kernels::number as kernel;
+use crate::kernels::quantity;
 
 #[unsafe(no_mangle)]
 extern "C" fn rt_number(a: Handle) -> Handle {
@@ -33,6 +35,65 @@ arithmetic! {
     rt_add add checked_add;
     rt_sub sub checked_sub;
     rt_mul mul checked_mul;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_div(a: Handle, b: Handle) -> Handle {
+    maybe((|| kernel::div(&number(a)?, &number(b)?).map(Node::of_number))())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_mod(a: Handle, b: Handle) -> Handle {
+    maybe((|| kernel::modulo(&number(a)?, &number(b)?).map(Node::of_number))())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_ratio(a: Handle, b: Handle, places: Handle) -> Handle {
+    maybe((|| kernel::ratio(&number(a)?, &number(b)?, integer(places)?).map(Node::of_number))())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_round(a: Handle, step: Handle, rounding: *const u8, length: usize) -> Handle {
+    // SAFETY: generated code passes a constant of its own.
+    let rounding = unsafe { constant(rounding, length) };
+    maybe((|| kernel::round_by(&number(a)?, &number(step)?, rounding).map(Node::of_number))())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_read_number(a: Handle, style: *const u8, length: usize) -> Handle {
+    // SAFETY: as above.
+    let style = unsafe { constant(style, length) };
+    maybe((|| quantity::read(text(a)?, style).map(Node::of_number))())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_print_number(a: Handle, format: *const u8, length: usize) -> Handle {
+    // SAFETY: as above.
+    let format = unsafe { constant(format, length) };
+    maybe(written(|out| quantity::print(&number(a)?, format, &mut |byte| out.push_one(byte))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_ordinal(a: Handle) -> Handle {
+    maybe(written(|out| {
+        quantity::ordinal(integer(a)?, &mut |byte| out.push_one(byte));
+        Some(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_roman(a: Handle) -> Handle {
+    maybe(written(|out| quantity::roman(integer(a)?, &mut |byte| out.push_one(byte))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_unroman(a: Handle) -> Handle {
+    maybe((|| quantity::unroman(text(a)?).map(Node::small))())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_spell(a: Handle) -> Handle {
+    maybe(written(|out| quantity::spell(integer(a)?, &mut |byte| out.push_one(byte))))
 }
 
 macro_rules! signs {

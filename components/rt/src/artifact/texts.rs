@@ -7,7 +7,7 @@ use crate::kernels::text::{self as kernel, Class};
 
 /// A text that a kernel writes.
 #[inline]
-fn written(run: impl FnOnce(&mut Bytes) -> Option<()>) -> Option<Node> {
+pub(super) fn written(run: impl FnOnce(&mut Bytes) -> Option<()>) -> Option<Node> {
     let mut bytes = Bytes::new();
     run(&mut bytes)?;
     bytes.finish().map(Node::of_text)
@@ -15,10 +15,20 @@ fn written(run: impl FnOnce(&mut Bytes) -> Option<()>) -> Option<Node> {
 
 /// A list of the parts of a text that a kernel finds.
 #[inline]
-fn listed(run: impl FnOnce(&mut Array<Node>) -> Option<()>) -> Option<Node> {
+pub(super) fn listed(run: impl FnOnce(&mut Array<Node>) -> Option<()>) -> Option<Node> {
     let mut texts = Array::new();
     run(&mut texts)?;
     Some(Node::of_list(texts.finish()))
+}
+
+/// A constant that says how an operator works, as generated code passes it.
+///
+/// # Safety
+///
+/// The constant lies there, and nothing writes to it.
+pub(super) unsafe fn constant(pointer: *const u8, length: usize) -> &'static [u8] {
+    // SAFETY: as the caller promises.
+    unsafe { core::slice::from_raw_parts(pointer, length) }
 }
 
 macro_rules! text_from_text {
@@ -137,6 +147,20 @@ tokens! {
     rt_token_upper Upper;
     rt_token_alnum Alnum;
     rt_token_id Id;
+    rt_token_lower Lower;
+    rt_token_proper Proper;
+    rt_token_word Word;
+    rt_token_space Space;
+    rt_token_punct Punct;
+    rt_token_number Number;
+    rt_token_money Money;
+    rt_token_email Email;
+    rt_token_url Url;
+    rt_token_hex Hex;
+    rt_token_uuid Uuid;
+    rt_token_date Date;
+    rt_token_time Time;
+    rt_token_quoted Quoted;
 }
 
 macro_rules! tests {

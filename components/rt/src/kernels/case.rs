@@ -75,6 +75,18 @@ pub(super) fn upper(character: char) -> [Option<char>; 3] {
     }
 }
 
+/// Whether a code point has a lowercase.
+pub(super) fn is_upper(character: char) -> bool {
+    character == DOTTED_I || LOWER.find(character) != character
+}
+
+/// Whether a code point has an uppercase, and no lowercase.
+pub(super) fn is_lower(character: char) -> bool {
+    let code = u32::from(character);
+    let several = || SEVERAL.iter().any(|[from, ..]| u32::from(*from) == code);
+    !is_upper(character) && (UPPER.find(character) != character || several())
+}
+
 #[rustfmt::skip]
 static LOWER: Table<172, 12> = Table::new([
     (0xc0, 0xd6, 1, 32), (0xd8, 0xde, 1, 32), (0x100, 0x12e, 2, 1), (0x132, 0x136, 2, 1), (0x139, 0x147, 2, 1),

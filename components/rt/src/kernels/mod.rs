@@ -6,6 +6,13 @@
 //! formats, or panics; what is longer than its argument goes to a sink.
 
 mod case;
+pub mod class;
+pub mod date;
+pub mod layout;
 pub mod novelty;
 pub mod number;
+pub mod pattern;
+pub mod quantity;
+mod shape;
+pub mod span;
 pub mod text;

@@ -56,6 +56,108 @@ pub fn abs(a: &Number) -> Option<Number> {
     build(a, a, mantissa.wrapping_abs(), scale)
 }
 
+/// How a number is rounded to a multiple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rounding {
+    /// To the one below.
+    Down,
+    /// To the one above.
+    Up,
+    /// To the one nearer to zero.
+    Zero,
+    /// To the nearest; half way, away from zero.
+    HalfUp,
+    /// To the nearest; half way, towards zero.
+    HalfDown,
+    /// To the nearest; half way, to the even multiple.
+    HalfEven,
+}
+
+/// Every way to round with its name, in the order of their numbers.
+pub const ROUNDINGS: [(&str, Rounding); 6] = [
+    ("down", Rounding::Down),
+    ("up", Rounding::Up),
+    ("zero", Rounding::Zero),
+    ("half_up", Rounding::HalfUp),
+    ("half_down", Rounding::HalfDown),
+    ("half_even", Rounding::HalfEven),
+];
+
+/// A number rounded to a multiple of `step`, which is above zero; an integer where the step
+/// is one.
+pub fn round(a: &Number, step: &Number, rounding: Rounding) -> Option<Number> {
+    let (value, unit, scale) = aligned(a, step)?;
+    let multiple = multiple(value, unit, rounding)?.checked_mul(unit)?;
+    if step.kind() == NumberKind::Integer {
+        return Number::integer(divided(multiple, 10i128.checked_pow(u32::from(scale))?)?.0);
+    }
+    Number::decimal(multiple, scale)
+}
+
+/// [`round`] in a way that a byte numbers.
+pub fn round_by(a: &Number, step: &Number, rounding: &[u8]) -> Option<Number> {
+    round(a, step, self::rounding(rounding)?)
+}
+
+/// The way to round that a byte numbers.
+pub fn rounding(number: &[u8]) -> Option<Rounding> {
+    ROUNDINGS.get(usize::from(*number.first()?)).map(|(_, rounding)| *rounding)
+}
+
+/// How many times `unit` a value is, rounded.
+pub(super) fn multiple(value: i128, unit: i128, rounding: Rounding) -> Option<i128> {
+    if unit <= 0 {
+        return None;
+    }
+    let (below, rest) = divided(value, unit)?;
+    let twice = rest.cmp(&(unit - rest));
+    let up = rest != 0
+        && match rounding {
+            Rounding::Down => false,
+            Rounding::Up => true,
+            Rounding::Zero => value < 0,
+            Rounding::HalfUp => twice.is_gt() || (twice.is_eq() && value > 0),
+            Rounding::HalfDown => twice.is_gt() || (twice.is_eq() && value < 0),
+            Rounding::HalfEven => twice.is_gt() || (twice.is_eq() && below & 1 != 0),
+        };
+    Some(below + i128::from(up))
+}
+
+/// The whole quotient, rounded down, and what is left over.
+fn divided(a: i128, b: i128) -> Option<(i128, i128)> {
+    if let (Ok(a), Ok(b)) = (i64::try_from(a), i64::try_from(b))
+        && let (Some(quotient), Some(rest)) = (a.checked_div(b), a.checked_rem(b))
+    {
+        let below = i64::from(rest != 0 && (rest < 0) != (b < 0));
+        return Some((i128::from(quotient - below), i128::from(rest + below * b)));
+    }
+    let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
+    let below = i128::from(rest != 0 && (rest < 0) != (b < 0));
+    Some((quotient - below, rest + below * b))
+}
+
+/// How many whole times `b` goes into `a`, rounded down. Undefined for zero.
+pub fn div(a: &Number, b: &Number) -> Option<Number> {
+    let (a, b, _) = aligned(a, b)?;
+    Number::integer(divided(a, b)?.0)
+}
+
+/// What is left of `a` then; it has the sign of `b`.
+pub fn modulo(a: &Number, b: &Number) -> Option<Number> {
+    let (a_mantissa, b_mantissa, scale) = aligned(a, b)?;
+    build(a, b, divided(a_mantissa, b_mantissa)?.1, scale)
+}
+
+/// `a / b` with so many decimals, half way to the even one. An integer for no decimals.
+pub fn ratio(a: &Number, b: &Number, places: i64) -> Option<Number> {
+    let places = u16::try_from(places).ok().filter(|places| *places <= 18)?;
+    let (a, b, _) = aligned(a, b)?;
+    let (a, b) = if b < 0 { (-a, -b) } else { (a, b) };
+    let quotient = multiple(shifted(a, places)?, b, Rounding::HalfEven)?;
+    if places == 0 { Number::integer(quotient) } else { Number::decimal(quotient, places) }
+}
+
 fn build(a: &Number, b: &Number, mantissa: i128, scale: u16) -> Option<Number> {
     if a.kind() == NumberKind::Integer && b.kind() == NumberKind::Integer {
         Number::integer(mantissa)
@@ -72,7 +174,7 @@ fn aligned(a: &Number, b: &Number) -> Option<(i128, i128, u16)> {
     Some((shifted(a_mantissa, scale - a_scale)?, shifted(b_mantissa, scale - b_scale)?, scale))
 }
 
-fn shifted(mantissa: i128, places: u16) -> Option<i128> {
+pub(super) fn shifted(mantissa: i128, places: u16) -> Option<i128> {
     if mantissa == 0 {
         return Some(0);
     }
@@ -96,6 +198,35 @@ mod tests {
             assert_eq!(parse(bad), None, "{bad}");
         }
         assert_eq!(parse(&"9".repeat(39)), None);
+    }
+
+    #[test]
+    fn rounding_to_a_multiple() {
+        let all =
+            |value: &str, step: &str| ROUNDINGS.map(|(_, rounding)| round(&n(value), &n(step), rounding).unwrap());
+        assert_eq!(all("2.5", "1"), [n("2"), n("3"), n("2"), n("3"), n("2"), n("2")]);
+        assert_eq!(all("-2.5", "1"), [n("-3"), n("-2"), n("-2"), n("-3"), n("-2"), n("-2")]);
+        assert_eq!(
+            all("19.57", "0.05").map(|number| number.text()),
+            ["19.55", "19.6", "19.55", "19.55", "19.55", "19.55"]
+        );
+        assert_eq!(all("7", "25"), [n("0"), n("25"), n("0"), n("0"), n("0"), n("0")]);
+        assert_eq!(round(&n("1"), &n("0"), Rounding::Up), None);
+        assert_eq!(round(&n("1"), &n("-1"), Rounding::Up), None);
+    }
+
+    #[test]
+    fn quotients() {
+        assert_eq!((div(&n("-7"), &n("2")), modulo(&n("-7"), &n("2"))), (Some(n("-4")), Some(n("1"))));
+        assert_eq!((div(&n("7"), &n("-2")), modulo(&n("7"), &n("-2"))), (Some(n("-4")), Some(n("-1"))));
+        assert_eq!((div(&n("7.5"), &n("2")), modulo(&n("7.5"), &n("2"))), (Some(n("3")), Some(n("1.5"))));
+        assert_eq!((div(&n("1"), &n("0")), modulo(&n("1"), &n("0.0"))), (None, None));
+        assert_eq!(ratio(&n("1"), &n("-3"), 2), Some(n("-0.33")));
+        assert_eq!(ratio(&n("5"), &n("2"), 0), Some(n("2")));
+        assert_eq!(ratio(&n("5"), &n("0"), 0), None);
+        let most = n(&"9".repeat(38));
+        assert_eq!(div(&most, &n("-1")), Some(neg(&most).unwrap()));
+        assert_eq!(div(&Number::integer(i64::MIN.into()).unwrap(), &n("-1")), Number::integer(1i128 << 63));
     }
 
     #[test]

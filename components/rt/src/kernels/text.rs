@@ -3,42 +3,15 @@
 
 use super::case;
 
-/// A class of tokens that [`token`] finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// ASCII digits.
-    Digits,
-    /// Alphabetic code points.
-    Letters,
-    /// ASCII capitals.
-    Upper,
-    /// ASCII letters and digits.
-    Alnum,
-    /// `[A-Za-z0-9]+([-_][A-Za-z0-9]+)+` with at least one digit.
-    Id,
-}
-
-/// Every class with its name.
-pub const CLASSES: [(&str, Class); 5] = [
-    ("digits", Class::Digits),
-    ("letters", Class::Letters),
-    ("upper", Class::Upper),
-    ("alnum", Class::Alnum),
-    ("id", Class::Id),
-];
-
-/// The class of that name.
-pub fn class_named(name: &str) -> Option<Class> {
-    CLASSES.iter().find(|(own, _)| *own == name).map(|&(_, class)| class)
-}
+pub use super::class::{CLASSES, Class, class_named, token, tokens};
 
 #[inline(never)]
-fn put(character: char, out: &mut impl FnMut(u8)) {
+pub(super) fn put(character: char, out: &mut impl FnMut(u8)) {
     let mut buffer = [0u8; 4];
     character.encode_utf8(&mut buffer).bytes().for_each(out);
 }
 
-fn put_lower(character: char, out: &mut impl FnMut(u8)) {
+pub(super) fn put_lower(character: char, out: &mut impl FnMut(u8)) {
     if character.is_ascii() {
         out(character.to_ascii_lowercase() as u8);
     } else {
@@ -46,7 +19,7 @@ fn put_lower(character: char, out: &mut impl FnMut(u8)) {
     }
 }
 
-fn put_upper(character: char, out: &mut impl FnMut(u8)) {
+pub(super) fn put_upper(character: char, out: &mut impl FnMut(u8)) {
     if character.is_ascii() {
         out(character.to_ascii_uppercase() as u8);
     } else {
@@ -149,7 +122,7 @@ pub fn split<'a>(text: &'a str, separator: &str, each: &mut impl FnMut(&'a str))
 
 /// The maximal runs of code points that are not white space.
 pub fn words<'a>(text: &'a str, each: &mut impl FnMut(&'a str)) {
-    runs(text, |character| !character.is_whitespace(), &mut |word| {
+    tokens(text, Class::Word, &mut |word| {
         each(word);
         true
     });
@@ -223,6 +196,46 @@ pub fn between<'a>(text: &'a str, left: &str, right: &str) -> Option<&'a str> {
     before(after(text, left)?, right)
 }
 
+/// Where `part` first occurs, in code points.
+pub fn position(text: &str, part: &str) -> Option<usize> {
+    text.get(..find(text.as_bytes(), part.as_bytes())?).map(chars)
+}
+
+/// How often `part` occurs without overlapping. Undefined for an empty part.
+pub fn occurrences(text: &str, part: &str) -> Option<usize> {
+    let mut count = 0;
+    split(text, part, &mut |_| count += 1)?;
+    Some(count - 1)
+}
+
+/// The code points from the last to the first.
+pub fn reverse(text: &str, out: &mut impl FnMut(u8)) {
+    text.chars().rev().for_each(|character| put(character, out));
+}
+
+/// The widest that a text is padded to.
+const MOST_WIDTH: i64 = 1 << 20;
+
+/// A text made so many code points wide with `fill`, which is one code point: on the left for
+/// 0, on the right for 1, on both sides, the right one first, for 2. A wider text stays as it is.
+pub fn pad(text: &str, width: i64, fill: &str, side: &[u8], out: &mut impl FnMut(u8)) -> Option<()> {
+    if chars(fill) != 1 || width > MOST_WIDTH {
+        return None;
+    }
+    let missing = usize::try_from(width).unwrap_or(0).saturating_sub(chars(text));
+    let left = match side {
+        [0] => missing,
+        [1] => 0,
+        _ => missing / 2,
+    };
+    let mut put = |count: usize| (0..count).for_each(|_| fill.bytes().for_each(&mut *out));
+    put(left);
+    text.bytes().for_each(&mut *out);
+    let mut put = |count: usize| (0..count).for_each(|_| fill.bytes().for_each(&mut *out));
+    put(missing - left);
+    Some(())
+}
+
 /// Whether `part` occurs.
 pub fn contains(text: &str, part: &str) -> bool {
     find(text.as_bytes(), part.as_bytes()).is_some()
@@ -246,113 +259,6 @@ pub fn digits(text: &str, out: &mut impl FnMut(u8)) {
 /// The alphabetic code points alone.
 pub fn letters(text: &str, out: &mut impl FnMut(u8)) {
     text.chars().filter(|character| character.is_alphabetic()).for_each(|character| put(character, out));
-}
-
-// Inlined, so that a caller that names the class has the code of no other.
-/// The `index`-th token of a class: from 0, or from -1 backwards from the end.
-#[inline(always)]
-pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
-    let mut wanted = index;
-    loop {
-        let (mut count, mut found) = (0, None);
-        tokens(text, class, &mut |token| {
-            if count == wanted {
-                found = Some(token);
-            }
-            count += 1;
-            found.is_none()
-        });
-        if found.is_some() || wanted >= 0 {
-            return found;
-        }
-        // From the end: now that all are counted, once more.
-        wanted = count.checked_add(index).filter(|wanted| *wanted >= 0)?;
-    }
-}
-
-/// All tokens of a class in order, until `each` says to stop by `false`.
-#[inline(always)]
-pub fn tokens<'a>(text: &'a str, class: Class, each: &mut impl FnMut(&'a str) -> bool) {
-    match class {
-        Class::Digits => byte_runs(text, |byte| byte.is_ascii_digit(), each),
-        Class::Upper => byte_runs(text, |byte| byte.is_ascii_uppercase(), each),
-        Class::Alnum => byte_runs(text, |byte| byte.is_ascii_alphanumeric(), each),
-        Class::Letters => runs(text, char::is_alphabetic, each),
-        Class::Id => ids(text, each),
-    }
-}
-
-fn runs<'a>(text: &'a str, inside: impl Fn(char) -> bool, each: &mut impl FnMut(&'a str) -> bool) {
-    let mut start = None;
-    for (at, character) in text.char_indices() {
-        match (start, inside(character)) {
-            (None, true) => start = Some(at),
-            (Some(from), false) => {
-                if !each(text.get(from..at).unwrap_or_default()) {
-                    return;
-                }
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    if let Some(from) = start {
-        each(text.get(from..).unwrap_or_default());
-    }
-}
-
-/// [`runs`] for classes within ASCII, which need no decoding.
-fn byte_runs<'a>(text: &'a str, inside: impl Fn(u8) -> bool, each: &mut impl FnMut(&'a str) -> bool) {
-    let mut start = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match (start, inside(byte)) {
-            (None, true) => start = Some(at),
-            (Some(from), false) => {
-                if !each(text.get(from..at).unwrap_or_default()) {
-                    return;
-                }
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    if let Some(from) = start {
-        each(text.get(from..).unwrap_or_default());
-    }
-}
-
-/// ASCII letters and digits; shorter than `core`'s, and it is asked of every byte.
-#[inline(always)]
-fn is_alphanumeric(byte: u8) -> bool {
-    ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10)
-}
-
-fn ids<'a>(text: &'a str, each: &mut impl FnMut(&'a str) -> bool) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if !is_alphanumeric(*byte) {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        let (mut joints, mut digit) = (0, false);
-        loop {
-            while let Some(byte) = bytes.get(at).filter(|byte| is_alphanumeric(**byte)) {
-                digit |= byte.is_ascii_digit();
-                at += 1;
-            }
-            // A joint has letters or digits on both sides.
-            match bytes.get(at..at + 2) {
-                Some([b'-' | b'_', next]) if is_alphanumeric(*next) => at += 1,
-                _ => break,
-            }
-            joints += 1;
-        }
-        if joints > 0 && digit && !each(text.get(start..at).unwrap_or_default()) {
-            return;
-        }
-    }
 }
 
 /// Where `part` first occurs, in bytes. An empty part occurs at 0.
@@ -461,11 +367,6 @@ mod tests {
         assert_eq!(substr("añb€", 5, None), None);
         assert_eq!(substr("añb€", 3, Some(2)), None);
         assert_eq!(substr("a", i64::MIN, Some(i64::MAX)), None);
-    }
-
-    #[test]
-    fn alphanumeric_as_core_has_it() {
-        assert!((0..=255u8).all(|byte| is_alphanumeric(byte) == byte.is_ascii_alphanumeric()));
     }
 
     #[test]
