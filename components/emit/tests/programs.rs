@@ -20,6 +20,7 @@ fn text() -> impl Strategy<Value = String> {
                 "a", "B", "é", "İ", "ß", "\u{1F600}", " ", "  ", ",", "-", "_", "\n", "\"", "\\", "\u{1}", "7", "12",
                 "ORD-17", "x_1", "Hello", ".", "tail",
                 "McDo", "-1,234.50", "$", "2024-03-17", "9:05 pm", "a.b@c.de", "http://x.y/z", "(", ")", "'", "\r\n",
+                "a=1&b", "%C3%A9", "k: v;", "\"q\"", "fooBar",
             ]),
             0..12
         )
@@ -137,6 +138,7 @@ enum Want {
     Numbers,
     /// The text of a date.
     Date,
+    Record,
     Any,
 }
 
@@ -144,7 +146,7 @@ enum Want {
 /// `?` with an example of the literal that the operator takes there. An `@` is a variable that its
 /// last part may use, of the kind that follows the list.
 const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
-    use Want::{Any, Bool, Date, Number, Numbers, Text, Texts};
+    use Want::{Any, Bool, Date, Number, Numbers, Record, Text, Texts};
     &[
         (Text, "lower(#)", &[Text], None),
         (Text, "upper(#)", &[Text], None),
@@ -198,6 +200,44 @@ const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
         (Number, "date_part(#, ?)", &[Date], None),
         (Number, "date_diff(#, #, ?)", &[Date, Date], None),
         (Any, "#", &[Date], None),
+        (Text, "pad(#, #, \" \", ?)", &[Text, Number], None),
+        (Text, "pad(#, 20, #, ?)", &[Text, Text], None),
+        (Text, "mirror(#)", &[Text], None),
+        (Text, "recase(#, ?)", &[Text], None),
+        (Text, "recase(#, ?)", &[Text], None),
+        (Text, "unaccent(#)", &[Text], None),
+        (Text, "print_json(#)", &[Any], None),
+        (Number, "find(#, #)", &[Text, Text], None),
+        (Number, "occurrences(#, #)", &[Text, Text], None),
+        (Number, "index_of(#, #)", &[Texts, Text], None),
+        (Any, "read_json(#)", &[Text], None),
+        (Any, "read_json(print_json(#))", &[Any], None),
+        (Any, "zip(#, #)", &[Texts, Numbers], None),
+        (Any, "get(#, #)", &[Record, Text], None),
+        (Any, "get(#, \"a\")", &[Record], None),
+        (Any, "values(#)", &[Record], None),
+        (Any, "entries(#)", &[Record], None),
+        (Any, "group_by(#, @ => #)", &[Texts, Any], Some(Text)),
+        (Any, "group_by(#, @ => #)", &[Numbers, Any], Some(Number)),
+        (Any, "#", &[Record], None),
+        (Texts, "keys(#)", &[Record], None),
+        (Texts, "flatten([#, #])", &[Texts, Texts], None),
+        (Texts, "read_csv(#, \",\")", &[Text], None),
+        (Texts, "read_csv(#, #)", &[Text, Text], None),
+        (Texts, "sort_by(#, @ => #)", &[Texts, Number], Some(Text)),
+        (Texts, "sort_by(#, @ => #)", &[Texts, Text], Some(Text)),
+        (Numbers, "sort_by(#, @ => #)", &[Numbers, Number], Some(Number)),
+        (Record, "{\"a\": #, \"c\": #}", &[Any, Any], None),
+        (Record, "merge(#, #)", &[Record, Record], None),
+        (Record, "pick(#, #)", &[Record, Texts], None),
+        (Record, "omit(#, #)", &[Record, Texts], None),
+        (Record, "omit(#, [\"a\"])", &[Record], None),
+        (Record, "rename(#, \"a\", #)", &[Record, Text], None),
+        (Record, "rename(#, #, #)", &[Record, Text, Text], None),
+        (Record, "gather(entries(#))", &[Record], None),
+        (Record, "gather(map(#, @ => {\"key\": @, \"value\": #}))", &[Texts, Any], Some(Text)),
+        (Record, "read_pairs(#, #, #)", &[Text, Text, Text], None),
+        (Record, "read_query(#)", &[Text], None),
         (Number, "div(#, #)", &[Number, Number], None),
         (Number, "mod(#, #)", &[Number, Number], None),
         (Number, "ratio(#, #, #)", &[Number, Number, Number], None),
@@ -327,7 +367,7 @@ impl Tape<'_> {
         here: &mut Vec<(String, Want)>,
     ) -> String {
         let name = format!("v{depth}");
-        let mut text = self.described(&form.replacen('@', &name, 1).replace('#', OPEN));
+        let mut text = self.described(&form.replace('@', &name).replace('#', OPEN));
         for (index, want) in wants.iter().enumerate() {
             let bound = variable.filter(|_| index + 1 == wants.len());
             if let Some(is) = bound {
@@ -381,6 +421,7 @@ fn places(ty: &Type) -> Vec<(String, Want)> {
             Type::Int | Type::Number => Want::Number,
             Type::Bool => Want::Bool,
             Type::List(item) if matches!(**item, Type::Text | Type::Bytes) => Want::Texts,
+            Type::Record(_) | Type::Map(_) => Want::Record,
             Type::List(item) if matches!(**item, Type::Int | Type::Number) => Want::Numbers,
             _ => Want::Any,
         };

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use auto_json::{Record, Value};
 
+use crate::apply::lists;
 use crate::{Each, Expr, MAX_DEPTH, Op, apply};
 
 /// The value of an expression for an input; `None` where it is undefined.
@@ -75,16 +76,22 @@ impl<'a> Evaluator<'a> {
             }
             Expr::Each { each, list, variable, body } => {
                 let list = self.eval(list, scope, fuel)?;
+                let items = list.as_list()?;
                 let mut result = Vec::new();
-                for item in list.as_list()? {
+                for item in items {
                     let inner = Scope { name: variable, value: item, outer: scope };
                     let value = self.eval(body, Some(&inner), fuel)?;
                     match each {
-                        Each::Map => result.push(value.into_owned()),
+                        Each::Map | Each::SortBy | Each::GroupBy => result.push(value.into_owned()),
                         Each::Filter if value.as_bool()? => result.push(item.clone()),
                         Each::Filter => {}
                     }
                 }
+                let result = match each {
+                    Each::Map | Each::Filter => result,
+                    Each::SortBy => lists::sorted_by(items, result)?,
+                    Each::GroupBy => lists::grouped_by(items, result),
+                };
                 Some(Cow::Owned(Value::List(result)))
             }
         }

@@ -28,9 +28,9 @@ pub enum Expr {
     Record(Vec<(String, Expr)>),
     /// `name(a, b)`.
     Call(Op, Vec<Expr>),
-    /// `map(list, x => body)` or `filter(list, x => body)`.
+    /// `map(list, x => body)`, `filter`, `sort_by` or `group_by`.
     Each {
-        /// Which of the two.
+        /// Which of them.
         each: Each,
         /// Over what.
         list: Box<Expr>,
@@ -48,7 +48,16 @@ pub enum Each {
     Map,
     /// The items for which the body is true.
     Filter,
+    /// The items in rising order of the body's values, which are texts or numbers, equal ones as
+    /// they were.
+    SortBy,
+    /// Records of a `key`, each distinct value of the body where it first occurs, and the `items`
+    /// for which it is that.
+    GroupBy,
 }
+
+/// All that is done with items.
+pub const EACH: [Each; 4] = [Each::Map, Each::Filter, Each::SortBy, Each::GroupBy];
 
 impl Each {
     /// Its name in the text form.
@@ -56,6 +65,8 @@ impl Each {
         match self {
             Each::Map => "map",
             Each::Filter => "filter",
+            Each::SortBy => "sort_by",
+            Each::GroupBy => "group_by",
         }
     }
 
@@ -64,6 +75,7 @@ impl Each {
         match self {
             Each::Map => 5,
             Each::Filter => 6,
+            Each::SortBy | Each::GroupBy => 7,
         }
     }
 }

@@ -22,7 +22,7 @@ mod types;
 pub use apply::apply;
 pub use cost::{FIELD_COST, cost, literal_cost};
 pub use eval::{eval, eval_in};
-pub use expr::{Each, Expr};
+pub use expr::{EACH, Each, Expr};
 pub use literals::Literal;
 pub use ops::Op;
 pub use parse::{MAX_DEPTH, ParseError, parse};

@@ -4,6 +4,7 @@
 use auto_rt::kernels::class::{CLASSES, TOKENS};
 use auto_rt::kernels::date::PARTS;
 use auto_rt::kernels::number::ROUNDINGS;
+use auto_rt::kernels::recase::STYLES as CASES;
 use auto_rt::kernels::span::UNITS;
 
 use crate::Op;
@@ -23,6 +24,10 @@ pub enum Literal {
     Pattern,
     /// A [`Position`].
     Position,
+    /// A side of a text.
+    Side,
+    /// A way to write words.
+    Case,
     /// How a number is rounded.
     Rounding,
     /// One of [`STYLES`].
@@ -56,6 +61,9 @@ macro_rules! names {
 const TOKEN_NAMES: [&str; TOKENS] = names!(CLASSES, TOKENS);
 const ROUNDING_NAMES: [&str; ROUNDINGS.len()] = names!(ROUNDINGS, ROUNDINGS.len());
 const PART_NAMES: [&str; PARTS.len()] = names!(PARTS, PARTS.len());
+const CASE_NAMES: [&str; CASES.len()] = names!(CASES, CASES.len());
+/// In the order of their numbers.
+const SIDES: [&str; 3] = ["left", "right", "both"];
 const UNIT_NAMES: [&str; UNITS.len()] = names!(UNITS, UNITS.len());
 
 /// Which of some names it is, as the byte that kernels read.
@@ -72,6 +80,8 @@ impl Op {
             Op::Match | Op::Matches | Op::Has | Op::SplitOn | Op::Substitute => &[(1, Literal::Pattern)],
             Op::Cut => &[(1, Literal::Position), (2, Literal::Position)],
             Op::Round => &[(2, Literal::Rounding)],
+            Op::Pad => &[(3, Literal::Side)],
+            Op::Recase => &[(1, Literal::Case)],
             Op::ReadDate => &[(1, Literal::Layouts)],
             Op::PrintDate => &[(1, Literal::Layout)],
             Op::DatePart => &[(1, Literal::DatePart)],
@@ -100,6 +110,8 @@ impl Literal {
             Literal::Kind => one_of("kind", &KINDS),
             Literal::Pattern => Pattern::parse(text).map(drop),
             Literal::Position => Position::parse(text).map(drop),
+            Literal::Side => one_of("side", &SIDES),
+            Literal::Case => one_of("style", &CASE_NAMES),
             Literal::Rounding => one_of("rounding", &ROUNDING_NAMES),
             Literal::NumberStyle => one_of("style", &STYLES),
             Literal::NumberFormat => NumberFormat::parse(text).map(drop),
@@ -116,6 +128,8 @@ impl Literal {
             Literal::Class | Literal::Kind => None,
             Literal::Pattern => Some(Pattern::parse(text).ok()?.encode()),
             Literal::Position => Some(Position::parse(text).ok()?.encode()),
+            Literal::Side => number_in(&SIDES, text),
+            Literal::Case => number_in(&CASE_NAMES, text),
             Literal::Rounding => number_in(&ROUNDING_NAMES, text),
             Literal::DatePart => number_in(&PART_NAMES, text),
             Literal::DateUnit => number_in(&UNIT_NAMES, text),
@@ -130,7 +144,8 @@ impl Literal {
     pub fn cost(self, text: &str) -> u32 {
         match self {
             Literal::Class | Literal::Kind => 4,
-            Literal::Rounding | Literal::NumberStyle | Literal::DatePart | Literal::DateUnit => 3,
+            Literal::Side => 2,
+            Literal::Case | Literal::Rounding | Literal::NumberStyle | Literal::DatePart | Literal::DateUnit => 3,
             Literal::Layout => Layout::parse(text).map_or(u32::MAX, |layout| layout.cost()),
             Literal::Layouts => layout::layouts(text)
                 .map_or(u32::MAX, |layouts| layouts.iter().fold(0, |sum, layout| sum + 2 + layout.cost())),
@@ -145,6 +160,8 @@ impl Literal {
         match self {
             Literal::Class => &TOKEN_NAMES,
             Literal::Kind => &KINDS,
+            Literal::Side => &SIDES,
+            Literal::Case => &CASE_NAMES,
             Literal::Rounding => &ROUNDING_NAMES,
             Literal::DatePart => &PART_NAMES,
             Literal::DateUnit => &UNIT_NAMES,

@@ -37,7 +37,7 @@ impl Op {
         self.info().name
     }
 
-    /// The operator of that name. `map` and `filter` are not among them: they are
+    /// The operator of that name. `map` and others with `x =>` are not among them: they are
     /// [`crate::Each`].
     pub fn named(name: &str) -> Option<Op> {
         OPS.iter().find(|operator| operator.name == name).map(|operator| operator.op)
@@ -96,6 +96,12 @@ operators! {
     Contains "contains" 2 2 "(text, part: text) -> bool" 4 "Whether the part occurs in it.";
     Digits "digits" 1 1 "(text) -> text" 5 "The ASCII digits alone.";
     Letters "letters" 1 1 "(text) -> text" 6 "The alphabetic code points alone.";
+    Pad "pad" 4 4 "(text, width: int, fill: text, side) -> text" 6 "The text made so many code points wide with the one code point of `fill` on the `left`, the `right` or `both`; a wider text as it is.";
+    Mirror "mirror" 1 1 "(text) -> text" 8 "The code points from the last to the first.";
+    Find "find" 2 2 "(text, part: text) -> int" 7 "Where the part first occurs, in code points.";
+    Occurrences "occurrences" 2 2 "(text, part: text) -> int" 7 "How often the part, which is not empty, occurs without overlapping.";
+    Recase "recase" 2 2 "(text, style) -> text" 6 "The words as `camel`, `pascal`, `snake`, `kebab` or `constant`; the text as a `sentence` or with its `first` letter in uppercase; the `initials` of its words.";
+    Unaccent "unaccent" 1 1 "(text) -> text" 7 "Every Latin letter without its marks.";
     Number "number" 1 1 "(text) -> number" 5 "The number that a plain decimal says: `-12` or `3.50`.";
     Text "text" 1 1 "(number | bool) -> text" 5 "The canonical text of a number or a boolean.";
     Token "token" 3 3 "(text, class, index: int) -> text" 5 "The index-th token of a class, from 0, or from -1 backwards.";
@@ -121,6 +127,23 @@ operators! {
     Sort "sort" 1 1 "(list<text> | list<number>) -> list" 5 "In rising order, equal items as they were: texts by their UTF-8 bytes, numbers by value, an integer before an equal decimal.";
     Dedup "dedup" 1 1 "(list<T>) -> list<T>" 5 "Each distinct item where it first occurs.";
     Count "count" 1 1 "(list<T>) -> int" 4 "How many items.";
+    Flatten "flatten" 1 1 "(list<list<T>>) -> list<T>" 6 "The items of the lists, one list after the other.";
+    Zip "zip" 2 2 "(list<T>, list<U>) -> list<list>" 8 "Lists of two, an item of each, as many as the shorter list has.";
+    IndexOf "index_of" 2 2 "(list<T>, T) -> int" 7 "Where the list first has an item equal to it, from 0.";
+    Get "get" 2 2 "(record, key: text) -> any" 6 "The member of that name.";
+    Keys "keys" 1 1 "(record) -> list<text>" 7 "The names of its members, in canonical order.";
+    Values "values" 1 1 "(record) -> list" 7 "Its members, in the order of their names.";
+    Entries "entries" 1 1 "(record) -> list<record>" 7 "Records of a `key` and a `value`, in the order of names.";
+    Gather "gather" 1 1 "(list<record>) -> record" 7 "The record of a list of such entries, in which no key occurs twice.";
+    Merge "merge" 2 2 "(record, record) -> record" 6 "The members of both; of those with one name the second's.";
+    Pick "pick" 2 2 "(record, list<text>) -> record" 7 "Those of its members that are named.";
+    Omit "omit" 2 2 "(record, list<text>) -> record" 7 "Its members except those that are named.";
+    Rename "rename" 3 3 "(record, from: text, to: text) -> record" 7 "With one member, which it has, under another name, which it has not.";
+    ReadPairs "read_pairs" 3 3 "(text, separator: text, assign: text) -> map<text>" 7 "The record of the `key: value` pairs between separators, without white space around them; undefined where a key occurs twice.";
+    ReadQuery "read_query" 1 1 "(text) -> map<text>" 7 "The record of a query string, decoded; undefined where a key occurs twice.";
+    ReadCsv "read_csv" 2 2 "(text, separator: text) -> list<text>" 6 "The fields of a line of CSV.";
+    ReadJson "read_json" 1 1 "(text) -> any" 6 "The value that a JSON text says.";
+    PrintJson "print_json" 1 1 "(any) -> text" 6 "The canonical JSON text of a value.";
     Sum "sum" 1 1 "(list<number>) -> number" 5 "The sum; 0 of an empty list.";
     Min "min" 1 1 "(list<number>) -> number" 6 "The least item, the first of equals.";
     Max "max" 1 1 "(list<number>) -> number" 6 "The greatest item, the first of equals.";

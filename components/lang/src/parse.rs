@@ -7,7 +7,7 @@ use auto_json::Value;
 use auto_json::write::compare_keys;
 
 use crate::expr::is_plain;
-use crate::{Each, Expr, Op};
+use crate::{EACH, Each, Expr, Op};
 
 /// How deep expressions may nest.
 pub const MAX_DEPTH: usize = 128;
@@ -103,11 +103,8 @@ impl<'a> Parser<'a> {
     }
 
     fn call(&mut self, start: usize, name: &str) -> Result<Expr, ParseError> {
-        if name == Each::Map.name() {
-            return self.each(Each::Map);
-        }
-        if name == Each::Filter.name() {
-            return self.each(Each::Filter);
+        if let Some(each) = EACH.into_iter().find(|each| each.name() == name) {
+            return self.each(each);
         }
         let Some(op) = Op::named(name) else {
             return self.fail_at(start, format!("there is no operator `{name}`"));

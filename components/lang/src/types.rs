@@ -139,6 +139,14 @@ impl<'a> Types<'a> {
                 self.bound.pop();
                 let result = result?;
                 match each {
+                    Each::SortBy if accepts(&Type::Text, &result) || accepts(&Type::Number, &result) => {
+                        Ok(Type::list(item))
+                    }
+                    Each::SortBy => fail(expression, format!("`sort_by` takes texts or numbers, not {result}")),
+                    Each::GroupBy => Ok(Type::list(Type::Record(vec![
+                        Field::new("items", Type::list(item)),
+                        Field::new("key", result),
+                    ]))),
                     Each::Map => Ok(Type::list(result)),
                     Each::Filter => want(expression, &Type::Bool, &result).map(|()| Type::list(item)),
                 }
@@ -200,6 +208,46 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
             }
             fail(at, format!("`sort` takes texts or numbers, not {item}"))
         }
+        Op::Pad => all(&[Type::Text, Type::Int, Type::Text]).map(|()| Type::Text),
+        Op::Mirror | Op::Recase | Op::Unaccent => all(&[Type::Text]).map(|()| Type::Text),
+        Op::Find | Op::Occurrences => all(&[Type::Text]).map(|()| Type::Int),
+        Op::Flatten => items_of(at, &item()?).map(Type::list),
+        Op::Zip => {
+            let items = join(item()?, items_of(at, &types[1])?);
+            Ok(Type::list(Type::list(items)))
+        }
+        Op::IndexOf => item().map(|_| Type::Int),
+        Op::Get => {
+            want(at, &Type::Text, &types[1])?;
+            members_of(at, &types[0])
+        }
+        Op::Keys => members_of(at, &types[0]).map(|_| texts),
+        Op::Values => members_of(at, &types[0]).map(Type::list),
+        Op::Entries => {
+            let value = members_of(at, &types[0])?;
+            Ok(Type::list(Type::Record(vec![Field::new("key", Type::Text), Field::new("value", value)])))
+        }
+        Op::Gather => match item()? {
+            Type::Record(fields) => {
+                let entry = [Field::new("key", Type::Text), Field::new("value", Type::Json)];
+                want(at, &Type::Record(entry.to_vec()), &Type::Record(fields.clone()))?;
+                Ok(Type::map(member(&Type::Record(fields), "value").unwrap_or(Type::Json)))
+            }
+            _ => members_of(at, &item()?).map(|_| Type::map(Type::Json)),
+        },
+        Op::Merge => Ok(Type::map(join(members_of(at, &types[0])?, members_of(at, &types[1])?))),
+        Op::Pick | Op::Omit => {
+            want(at, &texts, &types[1])?;
+            members_of(at, &types[0]).map(Type::map)
+        }
+        Op::Rename => {
+            types.iter().skip(1).try_for_each(|name| want(at, &Type::Text, name))?;
+            members_of(at, &types[0]).map(Type::map)
+        }
+        Op::ReadPairs | Op::ReadQuery => all(&[Type::Text]).map(|()| Type::map(Type::Text)),
+        Op::ReadCsv => all(&[Type::Text]).map(|()| texts),
+        Op::ReadJson => all(&[Type::Text]).map(|()| Type::Json),
+        Op::PrintJson => Ok(Type::Text),
         Op::Count => item().map(|_| Type::Int),
         Op::Sum | Op::Min | Op::Max => {
             let item = item()?;
@@ -254,6 +302,17 @@ fn items_of(at: &Expr, ty: &Type) -> Result<Type, TypeError> {
         Type::Optional(inner) => items_of(at, inner),
         Type::Json => Ok(Type::Json),
         other => fail(at, format!("expected a list, got {other}")),
+    }
+}
+
+/// A type of all members of a record.
+fn members_of(at: &Expr, ty: &Type) -> Result<Type, TypeError> {
+    match ty {
+        Type::Map(item) => Ok((**item).clone()),
+        Type::Record(fields) => Ok(fields.iter().map(|field| field.ty.clone()).reduce(join).unwrap_or(Type::Json)),
+        Type::Optional(inner) => members_of(at, inner),
+        Type::Json => Ok(Type::Json),
+        other => fail(at, format!("expected a record, got {other}")),
     }
 }
 

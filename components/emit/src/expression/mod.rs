@@ -19,7 +19,7 @@ use wasm_encoder::{Instruction, ValType};
 use crate::access::{position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
 use crate::constants::{Constants, KIND, LENGTH, LIST, MEMBER, MEMBER_VALUE, NODE, NULL, POINTER};
-use names::{kind_named, literal_text, runtime_name, token};
+use names::{kind_named, literal_text, runtime_name, token, with_keys};
 
 /// Values made now are kept if their text is no longer than this.
 const FOLDED: usize = 4096;
@@ -464,7 +464,7 @@ impl<'a> Compiler<'a> {
             this.body.branch_if(done);
             this.scope.push(Bound { name: variable, local: item, ty: item_type });
             match each {
-                Each::Map => {
+                Each::Map | Each::SortBy | Each::GroupBy => {
                     let value = this.defined(body, undefined);
                     this.body.copy_node(value, place, 0);
                     this.body.release(value);
@@ -497,6 +497,12 @@ impl<'a> Compiler<'a> {
             this.body.constant(NODE);
             this.body.op(Instruction::I32DivU);
             this.body.runtime("rt_list");
+            if let Some(name) = with_keys(each) {
+                this.body.set(place);
+                this.body.get(list);
+                this.body.get(place);
+                this.body.runtime(name);
+            }
             for local in [list, item, end, array, place] {
                 this.body.release(local);
             }

@@ -2,7 +2,7 @@
 
 use auto_json::Value;
 use auto_lang::pattern::{Kinds, Pattern, Position};
-use auto_lang::{Expr, Literal, Op};
+use auto_lang::{Each, Expr, Literal, Op};
 
 use crate::constants::{BOOL, LIST, NULL, NUMBER, RECORD, TEXT};
 
@@ -76,6 +76,15 @@ fn by_kinds(op: Op, arguments: &[Expr], names: [&'static str; 4]) -> &'static st
     }
 }
 
+/// The runtime function of what needs a list and as many keys.
+pub(super) fn with_keys(each: Each) -> Option<&'static str> {
+    match each {
+        Each::Map | Each::Filter => None,
+        Each::SortBy => Some("rt_sort_by"),
+        Each::GroupBy => Some("rt_group_by"),
+    }
+}
+
 /// The runtime function of an operator that evaluates all its arguments.
 pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
     match (op, arguments.len()) {
@@ -123,6 +132,29 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Mul, _) => "rt_mul",
         (Op::Neg, _) => "rt_neg",
         (Op::Abs, _) => "rt_abs",
+        (Op::Pad, _) => "rt_pad",
+        (Op::Mirror, _) => "rt_mirror",
+        (Op::Find, _) => "rt_find",
+        (Op::Occurrences, _) => "rt_occurrences",
+        (Op::Recase, _) => "rt_recase",
+        (Op::Unaccent, _) => "rt_unaccent",
+        (Op::Flatten, _) => "rt_flatten",
+        (Op::Zip, _) => "rt_zip",
+        (Op::IndexOf, _) => "rt_index_of",
+        (Op::Get, _) => "rt_get",
+        (Op::Keys, _) => "rt_keys",
+        (Op::Values, _) => "rt_values",
+        (Op::Entries, _) => "rt_entries",
+        (Op::Gather, _) => "rt_gather",
+        (Op::Merge, _) => "rt_merge",
+        (Op::Pick, _) => "rt_pick",
+        (Op::Omit, _) => "rt_omit",
+        (Op::Rename, _) => "rt_rename",
+        (Op::ReadPairs, _) => "rt_read_pairs",
+        (Op::ReadQuery, _) => "rt_read_query",
+        (Op::ReadCsv, _) => "rt_read_csv",
+        (Op::ReadJson, _) => "rt_read_json",
+        (Op::PrintJson, _) => "rt_print_json",
         (Op::ReadDate, _) => "rt_read_date",
         (Op::PrintDate, _) => "rt_print_date",
         (Op::DatePart, _) => "rt_date_part",

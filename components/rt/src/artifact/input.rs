@@ -183,6 +183,6 @@ impl Sink for Nodes {
 }
 
 /// Whether keys strictly rise.
-fn in_order(members: &[Member]) -> bool {
+pub(super) fn in_order(members: &[Member]) -> bool {
     members.is_sorted_by(|a, b| compare_keys(a.key(), b.key()).is_lt())
 }

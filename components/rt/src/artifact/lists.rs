@@ -227,6 +227,101 @@ fn sorted_numbers(items: &[Node]) -> Option<&'static [Node]> {
     Some(copied(keyed.iter().map(|&(_, node)| node)))
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn rt_flatten(lists: Handle) -> Handle {
+    maybe((|| {
+        let mut all = Array::new();
+        for list in items(lists)? {
+            list.as_items()?.iter().for_each(|item| all.push(*item));
+        }
+        Some(Node::of_list(all.finish()))
+    })())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_index_of(list: Handle, value: Handle) -> Handle {
+    maybe((|| {
+        let value = get(value)?;
+        let at = items(list)?.iter().position(|item| equal(item, value))?;
+        Some(Node::small(at as i64))
+    })())
+}
+
+/// Items in rising order of as many keys.
+#[unsafe(no_mangle)]
+extern "C" fn rt_sort_by(list: Handle, keys: Handle) -> Handle {
+    maybe((|| {
+        let (items, keys) = (items(list)?, items(keys)?);
+        if keys.iter().all(|key| key.kind == TEXT) {
+            let keyed = copied(keys.iter().copied().zip(items.iter().copied()));
+            sort::sort(keyed, |(a, _), (b, _)| a.as_text().cmp(&b.as_text()));
+            return Some(Node::of_list(copied(keyed.iter().map(|&(_, item)| item))));
+        }
+        let mut keyed = Array::new();
+        for (key, item) in keys.iter().zip(items) {
+            keyed.push((key.as_number()?, *item));
+        }
+        let keyed = keyed.finish();
+        sort::sort(keyed, |(a, _), (b, _)| a.cmp(b));
+        Some(Node::of_list(copied(keyed.iter().map(|&(_, item)| item))))
+    })())
+}
+
+/// A record for each distinct one of as many keys.
+#[unsafe(no_mangle)]
+extern "C" fn rt_group_by(list: Handle, keys: Handle) -> Handle {
+    maybe((|| {
+        let (items, keys) = (items(list)?, items(keys)?);
+        let distinct = allocate_many::<Node>(keys.len());
+        let table = if keys.len() > FEW { zeroed((keys.len() * 2).next_power_of_two()) } else { &mut [] };
+        let group_of = zeroed(keys.len());
+        let mut count = 0;
+        for (key, group) in keys.iter().zip(group_of.iter_mut()) {
+            // SAFETY: `count` keys are written there.
+            let so_far = unsafe { core::slice::from_raw_parts(distinct, count) };
+            *group = match place(key, so_far, table) {
+                Some(known) => known,
+                None => {
+                    // SAFETY: no more distinct keys than keys.
+                    unsafe { distinct.add(count).write(*key) };
+                    count += 1;
+                    count as u32 - 1
+                }
+            };
+        }
+        // Where each group ends among all items, once they are laid out one group after another.
+        let ends = zeroed(count + 1);
+        group_of.iter().for_each(|group| {
+            if let Some(end) = ends.get_mut(*group as usize + 1) {
+                *end += 1;
+            }
+        });
+        let mut sum = 0;
+        for end in ends.iter_mut() {
+            sum += *end;
+            *end = sum;
+        }
+        let laid = allocate_many::<Node>(items.len());
+        let next = copied(ends.iter().copied());
+        for (item, group) in items.iter().zip(group_of.iter()) {
+            let at = next.get_mut(*group as usize)?;
+            // SAFETY: groups have as much room as they have items, in all as many as there are.
+            unsafe { laid.add(*at as usize).write(*item) };
+            *at += 1;
+        }
+        // SAFETY: all were written.
+        let laid = unsafe { core::slice::from_raw_parts(laid, items.len()) };
+        let groups = allocate_many::<Node>(count);
+        for at in 0..count {
+            let items = laid.get(*ends.get(at)? as usize..*ends.get(at + 1)? as usize)?;
+            // SAFETY: within both allocations; the key was written.
+            unsafe { groups.add(at).write(super::records::group(*distinct.add(at), items)) };
+        }
+        // SAFETY: all were written.
+        Some(Node::of_list(unsafe { core::slice::from_raw_parts(groups, count) }))
+    })())
+}
+
 /// Up to so many items are compared pair by pair.
 const FEW: usize = 16;
 
@@ -242,7 +337,7 @@ extern "C" fn rt_dedup(list: Handle) -> Handle {
         for item in items {
             // SAFETY: `count` items are written there.
             let so_far = unsafe { core::slice::from_raw_parts(distinct, count) };
-            if is_new(item, so_far, table) {
+            if place(item, so_far, table).is_none() {
                 // SAFETY: no more distinct items than items.
                 unsafe { distinct.add(count).write(*item) };
                 count += 1;
@@ -262,23 +357,24 @@ fn zeroed(count: usize) -> &'static mut [u32] {
     }
 }
 
-/// Whether nothing so far equals the item; then the table, of positions from 1, learns it.
-fn is_new(item: &Node, so_far: &[Node], table: &mut [u32]) -> bool {
+/// Where an equal item is among those so far; if nowhere, the table, of positions from 1,
+/// learns that it comes next.
+fn place(item: &Node, so_far: &[Node], table: &mut [u32]) -> Option<u32> {
     let Some(mask) = table.len().checked_sub(1) else {
-        return !so_far.iter().any(|other| equal(other, item));
+        return so_far.iter().position(|other| equal(other, item)).map(|at| at as u32);
     };
     let mut at = hash(item) as usize & mask;
     while let Some(place) = table.get_mut(at) {
         let Some(other) = place.checked_sub(1) else {
             *place = so_far.len() as u32 + 1;
-            return true;
+            return None;
         };
         if so_far.get(other as usize).is_some_and(|other| equal(other, item)) {
-            return false;
+            return Some(other);
         }
         at = (at + 1) & mask;
     }
-    false
+    None
 }
 
 /// Equal values have equal hashes.

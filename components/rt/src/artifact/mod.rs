@@ -22,6 +22,7 @@ mod numbers;
 mod outcome;
 mod output;
 mod patterns;
+mod records;
 mod sort;
 mod texts;
 

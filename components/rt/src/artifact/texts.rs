@@ -4,6 +4,7 @@ use super::arena::{Array, Bytes};
 use super::node::{BOOL, Handle, NUMBER, Node, get, integer, items, maybe, maybe_text, text, truth};
 use super::{node, output};
 use crate::kernels::text::{self as kernel, Class};
+use crate::kernels::{fold, recase};
 
 /// A text that a kernel writes.
 #[inline]
@@ -45,6 +46,7 @@ text_from_text! {
     rt_collapse collapse;
     rt_digits digits;
     rt_letters letters;
+    rt_mirror reverse;
 }
 
 /// A text mapped code point by code point: ASCII in words, and from the first other code
@@ -206,6 +208,38 @@ extern "C" fn rt_join(list: Handle, separator: Handle) -> Handle {
 #[unsafe(no_mangle)]
 extern "C" fn rt_chars(a: Handle) -> Handle {
     maybe(text(a).map(|text| Node::small(kernel::chars(text) as i64)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_pad(a: Handle, width: Handle, fill: Handle, side: *const u8, length: usize) -> Handle {
+    // SAFETY: generated code passes a constant of its own.
+    let side = unsafe { constant(side, length) };
+    maybe(written(|out| kernel::pad(text(a)?, integer(width)?, text(fill)?, side, &mut |byte| out.push_one(byte))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_find(a: Handle, part: Handle) -> Handle {
+    maybe((|| kernel::position(text(a)?, text(part)?).map(|at| Node::small(at as i64)))())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_occurrences(a: Handle, part: Handle) -> Handle {
+    maybe((|| kernel::occurrences(text(a)?, text(part)?).map(|count| Node::small(count as i64)))())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_recase(a: Handle, style: *const u8, length: usize) -> Handle {
+    // SAFETY: as above.
+    let style = unsafe { constant(style, length) };
+    maybe(written(|out| recase::recase(text(a)?, style, &mut |byte| out.push_one(byte))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_unaccent(a: Handle) -> Handle {
+    maybe(written(|out| {
+        fold::unaccent(text(a)?, &mut |byte| out.push(byte));
+        Some(())
+    }))
 }
 
 /// The canonical text of a number or a boolean.

@@ -251,7 +251,7 @@ fn proper(text: &str, from: usize) -> Option<(usize, usize)> {
     start.map(|start| (start, text.len()))
 }
 
-fn is_letter(character: char) -> bool {
+pub(super) fn is_letter(character: char) -> bool {
     character.is_alphabetic()
 }
 

@@ -6,12 +6,7 @@ use super::text::{after, before, split};
 /// The pairs of a text: parts between separators, each a key and a value around the first
 /// `assign`, without white space around them. Parts of white space do not count. Undefined
 /// where a part is no pair, or `separator` or `assign` is empty.
-pub fn pairs<'a>(
-    text: &'a str,
-    separator: &str,
-    assign: &str,
-    each: &mut impl FnMut(&'a str, &'a str),
-) -> Option<()> {
+pub fn pairs<'a>(text: &'a str, separator: &str, assign: &str, each: &mut impl FnMut(&'a str, &'a str)) -> Option<()> {
     let mut whole = Some(());
     split(text, separator, &mut |part| {
         if whole.is_none() || part.trim().is_empty() {

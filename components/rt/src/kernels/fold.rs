@@ -4,13 +4,15 @@
 //! of the Latin blocks only, and combining marks.
 
 /// Bases of U+00C0 to U+024F; `-` where there is none.
-static NEAR: &[u8; 400] = b"AAAAAA-CEEEEIIII-NOOOOO-OUUUUY--aaaaaa-ceeeeiiii-nooooo-ouuuuy-yAaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGg\
+static NEAR: &[u8; 400] =
+    b"AAAAAA-CEEEEIIII-NOOOOO-OUUUUY--aaaaaa-ceeeeiiii-nooooo-ouuuuy-yAaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGg\
       HhHhIiIiIiIiIi--JjKk-LlLlLl--LlNnNnNn---OoOoOo--RrRrRrSsSsSsSsTtTtTtUuUuUuUuUuUuWwYyYZzZzZz-b-------\
       ---------------I--l-----Oo-------------Uu----Zz----------------------AaIiOoUuUuUuUuUu-AaAa----GgKkOo\
       Oo--j---Gg--NnAa----AaAaEeEeIiIiOoOoRrRrUuUuSsTt--Hh------AaEeOoOoOoOoYy------ACcLT----B--EeJj--RrYy";
 
 /// Bases of U+1E00 to U+1EFF.
-static FAR: &[u8; 256] = b"AaBbBbBbCcDdDdDdDdDdEeEeEeEeEeFfGgHhHhHhHhHhIiIiKkKkKkLlLlLlLlMmMmMmNnNnNnNnOoOoOoOoPpPpRrRrRrRrSsSs\
+static FAR: &[u8; 256] =
+    b"AaBbBbBbCcDdDdDdDdDdEeEeEeEeEeFfGgHhHhHhHhHhIiIiKkKkKkLlLlLlLlMmMmMmNnNnNnNnOoOoOoOoPpPpRrRrRrRrSsSs\
       SsSsSsTtTtTtTtUuUuUuUuUuVvVvWwWwWwWwWwXxXxYyZzZzZzhtwy------AaAaAaAaAaAaAaAaAaAaAaAaEeEeEeEeEeEeEeEe\
       IiIiOoOoOoOoOoOoOoOoOoOoOoOoUuUuUuUuUuUuUuYyYyYyYy------";
 

@@ -8,11 +8,14 @@
 mod case;
 pub mod class;
 pub mod date;
+pub mod fields;
+pub mod fold;
 pub mod layout;
 pub mod novelty;
 pub mod number;
 pub mod pattern;
 pub mod quantity;
+pub mod recase;
 mod shape;
 pub mod span;
 pub mod text;

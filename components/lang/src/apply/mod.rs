@@ -4,9 +4,14 @@
 use auto_json::{Number, Value};
 use auto_rt::kernels::class::Kinds;
 use auto_rt::kernels::date::{self, Moment};
-use auto_rt::kernels::{layout, number, pattern, quantity, span, text};
+use auto_rt::kernels::{fold, layout, number, pattern, quantity, recase, span, text};
 
 use crate::Op;
+
+pub(crate) mod lists;
+mod records;
+
+use lists::{dedup, extreme, nth, numbers, slice, sort};
 
 /// The longest text an operator may make, in bytes; longer ones are undefined, as they
 /// are out of an artifact's memory.
@@ -65,6 +70,16 @@ fn unary(op: Op, a: &Value) -> Option<Value> {
         Op::Roman => Bytes::collect(|out| quantity::roman(integer(a)?, &mut out.sink())),
         Op::Unroman => quantity::unroman(a.as_text()?).map(Value::from),
         Op::Spell => Bytes::collect(|out| quantity::spell(integer(a)?, &mut out.sink())),
+        Op::Mirror => text_of(|text, out| text::reverse(text, &mut out.sink())),
+        Op::Unaccent => text_of(|text, out| fold::unaccent(text, &mut out.sink())),
+        Op::Flatten => lists::flatten(a.as_list()?),
+        Op::Keys => Some(Value::List(a.as_record()?.iter().map(|(key, _)| key.into()).collect())),
+        Op::Values => Some(Value::List(a.as_record()?.iter().map(|(_, value)| value.clone()).collect())),
+        Op::Entries => Some(records::entries(a.as_record()?)),
+        Op::Gather => records::gather(a.as_list()?),
+        Op::ReadQuery => records::read_query(a.as_text()?),
+        Op::ReadJson => records::read_json(a.as_text()?),
+        Op::PrintJson => records::print_json(a),
         Op::Not => Some(Value::Bool(!a.as_bool()?)),
         Op::IsNull => Some(Value::Bool(*a == Value::Null)),
         Op::First => a.as_list()?.first().cloned(),
@@ -99,6 +114,16 @@ fn binary(op: Op, a: &Value, b: &Value) -> Option<Value> {
         Op::Add => number::add(a.as_number()?, b.as_number()?).map(Value::Number),
         Op::Sub => number::sub(a.as_number()?, b.as_number()?).map(Value::Number),
         Op::Mul => number::mul(a.as_number()?, b.as_number()?).map(Value::Number),
+        Op::Find => records::find(a.as_text()?, b.as_text()?),
+        Op::Occurrences => text::occurrences(a.as_text()?, b.as_text()?).map(Value::from),
+        Op::Recase => Bytes::collect(|out| recase::recase(a.as_text()?, &described(op, 1, b)?, &mut out.sink())),
+        Op::Zip => Some(lists::zip(a.as_list()?, b.as_list()?)),
+        Op::IndexOf => records::index_of(a.as_list()?, b),
+        Op::Get => a.as_record()?.get(b.as_text()?).cloned(),
+        Op::Merge => Some(records::merge(a.as_record()?, b.as_record()?)),
+        Op::Pick => records::chosen(a.as_record()?, b.as_list()?, true),
+        Op::Omit => records::chosen(a.as_record()?, b.as_list()?, false),
+        Op::ReadCsv => records::read_csv(a.as_text()?, b.as_text()?),
         Op::ReadDate => moment(layout::read(a.as_text()?, &described(op, 1, b)?)),
         Op::PrintDate => {
             let moment = Moment::read(a.as_text()?)?;
@@ -143,6 +168,8 @@ fn ternary(op: Op, a: &Value, b: &Value, c: &Value) -> Option<Value> {
         }
         Op::Slice => slice(a.as_list()?, integer(b)?, Some(integer(c)?)),
         Op::If => Some(if a.as_bool()? { b } else { c }.clone()),
+        Op::Rename => records::rename(a.as_record()?, b.as_text()?, c.as_text()?),
+        Op::ReadPairs => records::read_pairs(a.as_text()?, b.as_text()?, c.as_text()?),
         Op::DateAdd => {
             let unit = span::unit(&described(op, 2, c)?)?;
             moment(span::add(&Moment::read(a.as_text()?)?, integer(b)?, unit))
@@ -164,6 +191,12 @@ fn ternary(op: Op, a: &Value, b: &Value, c: &Value) -> Option<Value> {
 
 fn variadic(op: Op, arguments: &[&Value]) -> Option<Value> {
     match op {
+        Op::Pad => {
+            let [text, width, fill, side] = arguments else { return None };
+            let side = described(op, 3, side)?;
+            let (text, fill) = (text.as_text()?, fill.as_text()?);
+            Bytes::collect(|out| text::pad(text, integer(width)?, fill, &side, &mut out.sink()))
+        }
         Op::DateRound => {
             let [date, count, unit, rounding] = arguments else { return None };
             let unit = span::unit(&described(op, 2, unit)?)?;
@@ -253,53 +286,6 @@ fn integer(value: &Value) -> Option<i64> {
 
 fn count(value: &Value) -> Option<usize> {
     usize::try_from(integer(value)?).ok()
-}
-
-fn nth(items: &[Value], index: i64) -> Option<&Value> {
-    let index = if index < 0 { index.checked_add(items.len() as i64)? } else { index };
-    items.get(usize::try_from(index).ok()?)
-}
-
-fn slice(items: &[Value], from: i64, to: Option<i64>) -> Option<Value> {
-    let (from, to) = text::range(items.len() as i64, from, to)?;
-    Some(Value::List(items.get(from..to)?.to_vec()))
-}
-
-fn dedup(items: &[Value]) -> Vec<Value> {
-    let mut distinct: Vec<Value> = Vec::new();
-    for item in items {
-        if !distinct.contains(item) {
-            distinct.push(item.clone());
-        }
-    }
-    distinct
-}
-
-/// Texts and numbers only, not mixed; the order of `Value` is by bytes and by value then.
-fn sort(items: &[Value]) -> Option<Value> {
-    let texts = items.iter().all(|item| item.as_text().is_some());
-    let numbers = items.iter().all(|item| item.as_number().is_some());
-    if !texts && !numbers {
-        return None;
-    }
-    let mut items = items.to_vec();
-    items.sort();
-    Some(Value::List(items))
-}
-
-fn numbers(list: &Value) -> Option<impl Iterator<Item = Option<&Number>>> {
-    Some(list.as_list()?.iter().map(Value::as_number))
-}
-
-fn extreme(list: &Value, better: impl Fn(&Number, &Number) -> bool) -> Option<Value> {
-    let mut best: Option<&Number> = None;
-    for item in numbers(list)? {
-        let item = item?;
-        if best.is_none_or(|best| better(best, item)) {
-            best = Some(item);
-        }
-    }
-    best.map(|best| Value::Number(*best))
 }
 
 fn kind(value: &Value) -> &'static str {
