@@ -302,6 +302,7 @@ fn program(graph: &Graph) -> Program {
         trusted_gate: None,
         reusable: true,
         notes: vec![],
+        judged: None,
     };
     let file = cbin::seal(&module, Some(&bytes), &manifest).unwrap();
     Program::load(&Sandbox::new(Limits::default()).unwrap(), &file).unwrap()

@@ -214,6 +214,7 @@ impl Bench {
                 builtin: [self.gate.digest].into(),
                 progress: Box::new(|_, _, _| {}),
                 waiting: Box::new(|_| {}),
+                teacher: None,
                 reissue: false,
             };
             let report = self.engine.run_driver(driver, &self.providers, job).map(Ended::close);

@@ -19,6 +19,7 @@ pub mod digest;
 pub mod evidence;
 mod flat;
 pub mod ir;
+pub mod judging;
 pub mod manifest;
 pub mod types;
 mod violation;

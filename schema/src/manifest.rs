@@ -66,6 +66,17 @@ pub struct Manifest {
     pub reusable: bool,
     /// How it came about, in order.
     pub notes: Vec<String>,
+    /// Who was asked, where the verdict rests on opinions and not on equality alone.
+    pub judged: Option<Judged>,
+}
+
+/// Opinions of a model in a verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The model, `openai/gpt-4o`.
+    pub model: String,
+    /// How many opinions, at least one; they are in the eval-run record.
+    pub opinions: u32,
 }
 
 /// Metered steps of a call, over the replayed inputs.
@@ -106,6 +117,9 @@ impl Manifest {
             if let Err(why) = ty.check() {
                 wrong.add("bad-type", at, why);
             }
+        }
+        if self.judged.as_ref().is_some_and(|judged| judged.model.is_empty() || judged.opinions == 0) {
+            wrong.add("empty", "judged", "a judge has a name and an opinion");
         }
         self.check_lists(&mut wrong);
         self.check_figures(&mut wrong);
@@ -187,6 +201,8 @@ impl Manifest {
         let steps = manifest
             .steps
             .map(|steps| Record::new().with("p50", steps.p50).with("p95", steps.p95).with("max", steps.max));
+        let judged =
+            manifest.judged.map(|judged| Record::new().with("model", judged.model).with("opinions", judged.opinions));
         Record::new()
             .with("format", manifest.format)
             .with("task", manifest.task)
@@ -210,6 +226,7 @@ impl Manifest {
             .with("trusted_gate", manifest.trusted_gate.map(|digest| digest.to_string()))
             .with("reusable", manifest.reusable)
             .with("notes", texts(manifest.notes))
+            .with("judged", judged)
             .into()
     }
 }
@@ -251,6 +268,8 @@ fn encode(manifest: &Manifest) -> Vec<u8> {
         trusted_gate: trusted_gate.as_ref(),
         reusable: manifest.reusable,
         notes: Some(flat::texts(&mut builder, manifest.notes.iter().cloned())),
+        judge: manifest.judged.as_ref().map(|judged| builder.create_string(&judged.model)),
+        opinions: manifest.judged.as_ref().map_or(0, |judged| judged.opinions),
     };
     let root = fb::Manifest::create(&mut builder, &args);
     fb::finish_manifest_buffer(&mut builder, root);
@@ -292,6 +311,7 @@ fn decode(manifest: fb::Manifest<'_>, wrong: &mut Violations) -> Manifest {
         trusted_gate: manifest.trusted_gate().map(digest),
         reusable: manifest.reusable(),
         notes: manifest.notes().iter().map(str::to_owned).collect(),
+        judged: manifest.judge().map(|model| Judged { model: model.to_owned(), opinions: manifest.opinions() }),
     }
 }
 
@@ -326,6 +346,7 @@ mod tests {
             trusted_gate: None,
             reusable: false,
             notes: vec![],
+            judged: None,
         };
         assert_eq!(Manifest::from_bytes(&encode(&manifest)).as_ref(), Ok(&manifest));
         let reorders: [fn(&mut Manifest); 2] =

@@ -60,6 +60,7 @@ fn manifest_of(module: &[u8], graph: Option<&Graph>) -> Manifest {
         trusted_gate: None,
         reusable: true,
         notes: vec![],
+        judged: None,
     }
     .canonical()
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use auto_schema::digest::Digest;
-use auto_schema::manifest::{Manifest, PassRef, Steps};
+use auto_schema::manifest::{Judged, Manifest, PassRef, Steps};
 use auto_schema::types::Type;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -56,6 +56,7 @@ fn all_broken_rules_are_reported() {
         agreement: Some(1_000_001),
         steps: Some(Steps { p50: 2, p95: 1, max: 3 }),
         passes: vec![PassRef { interface: String::new(), digest: Digest([0; 32]) }],
+        judged: Some(Judged { model: "m".to_owned(), opinions: 0 }),
         ..some()
     };
     let wrong: Vec<String> =
@@ -67,6 +68,7 @@ fn all_broken_rules_are_reported() {
             "empty task",
             "empty scope",
             "bad-type input",
+            "empty judged",
             "capability capabilities",
             "capability capabilities",
             "empty passes 0",

@@ -75,6 +75,7 @@ pub fn sealed(graph: &Graph) -> Vec<u8> {
         trusted_gate: None,
         reusable: true,
         notes: vec![],
+        judged: None,
     };
     cbin::seal(&module, Some(&bytes), &manifest).expect("an artifact")
 }

@@ -147,6 +147,7 @@ fn manifest(module: &[u8], graph: &Graph) -> Manifest {
         trusted_gate: Some(Digest([5; 32])),
         reusable: true,
         notes: vec!["a note".to_owned()],
+        judged: None,
     }
     .canonical()
 }

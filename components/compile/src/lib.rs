@@ -19,6 +19,7 @@ pub mod bindings {
 mod chain;
 mod config;
 mod folds;
+mod judge;
 mod report;
 mod table;
 mod wire;
@@ -63,6 +64,7 @@ impl exports::auto::driver::job::Guest for Compile {
             },
         };
         if let Some(draft) = draft {
+            judge::ask(&contract, &observations, &draft, &mut report)?;
             progress::report("seal", 0, None);
             report.sealed(seal(&draft)?);
         }

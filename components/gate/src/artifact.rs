@@ -105,25 +105,28 @@ impl Tally {
             return self.breaches.add(&seen.input, why);
         };
         let (counter, why) = match outcome {
-            Some(Outcome::Answer(answer)) if compare.agrees(answer, expected) => {
-                self.matched += 1;
-                return;
-            }
-            Some(Outcome::Answer(answer)) if hearings.same(&seen.input, expected, answer) == Some(true) => {
-                self.matched += 1;
-                self.judged += 1;
-                return;
-            }
             None => {
                 self.missing += 1;
                 return;
             }
-            Some(Outcome::Answer(answer)) => {
-                *self.places.entry(parting(answer, expected)).or_default() += 1;
-                let open = compare == Match::Judged && hearings.same(&seen.input, expected, answer).is_none();
-                let counter = if open { &mut self.open } else { &mut self.wrong };
-                (counter, format!("it answers {}, recorded is {}", shown(answer), shown(expected)))
-            }
+            Some(Outcome::Answer(answer)) => match Standing::of(seen, expected, answer, compare, hearings) {
+                Standing::Matched { judged } => {
+                    self.matched += 1;
+                    self.judged += usize::from(judged);
+                    return;
+                }
+                Standing::Rare(other, Some(_)) => {
+                    (&mut self.divergent, format!("a recording gives {}, JUDGED another output", shown(other)))
+                }
+                Standing::Rare(other, None) => {
+                    (&mut self.open, format!("a recording gives {}, which nobody judged", shown(other)))
+                }
+                Standing::Unlike(said) => {
+                    *self.places.entry(parting(answer, expected)).or_default() += 1;
+                    let counter = if said.is_none() { &mut self.open } else { &mut self.wrong };
+                    (counter, format!("it answers {}, recorded is {}", shown(answer), shown(expected)))
+                }
+            },
             Some(Outcome::Abstain(reason, score, limit)) => {
                 (&mut self.abstained, format!("it abstains ({reason} {score} above {limit})"))
             }
@@ -162,6 +165,41 @@ impl Tally {
         places.sort_by(|(a, many), (b, more)| more.cmp(many).then(a.cmp(b)));
         let places: Vec<String> = places.iter().take(5).map(|(place, count)| format!("{count} at {place:?}")).collect();
         format!("; they part {}", places.join(", "))
+    }
+}
+
+/// How an answer stands to what was recorded for its input. Where a judge said that it differs
+/// there is `Some(())`, where one could still be asked `None`.
+enum Standing<'a> {
+    /// It is the same as the usual output, and as every other one.
+    Matched { judged: bool },
+    /// It is the same as the usual output, and not as this other one.
+    Rare(&'a Value, Option<()>),
+    /// It is not the same as the usual output.
+    Unlike(Option<()>),
+}
+
+impl<'a> Standing<'a> {
+    fn of(seen: &'a Observation, usual: &Value, answer: &Value, compare: Match, hearings: &Hearings) -> Standing<'a> {
+        let same = |output: &Value| match compare {
+            _ if compare.agrees(answer, output) => Some(true),
+            Match::Judged => hearings.same(&seen.input, output, answer),
+            Match::Exact | Match::Approximate(_) => Some(false),
+        };
+        let differs = |said: Option<bool>| said.map(|_| ());
+        let usually = same(usual);
+        if usually != Some(true) {
+            return Standing::Unlike(differs(usually));
+        }
+        let others = seen.outputs.iter().map(|(output, _)| output).filter(|output| *output != usual);
+        let unlike = others.map(|output| (output, same(output))).filter(|(_, said)| *said != Some(true));
+        // What is said to be another counts before what nobody judged.
+        match unlike.max_by_key(|(_, said)| said.is_some()) {
+            Some((other, said)) => Standing::Rare(other, differs(said)),
+            None => {
+                Standing::Matched { judged: seen.outputs.iter().any(|(output, _)| !compare.agrees(answer, output)) }
+            }
+        }
     }
 }
 

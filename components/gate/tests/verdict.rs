@@ -190,9 +190,35 @@ fn divergent_or_errored_recordings_fail_in_exact_mode_and_count_against_a_thresh
     );
     assert_eq!(agreement(r#","acceptance":{"differential_min_agreement_milli":333}"#).0, Status::Pass);
     assert_eq!(agreement(r#","acceptance":{"differential_min_agreement_milli":334}"#).0, Status::Fail);
-    let judged = r#","acceptance":{"differential_min_agreement_milli":666,"differential_match":"judged"}"#;
-    assert_eq!(agreement(judged).0, Status::Pass, "the majority output is the reference");
-    assert_eq!(agreement(&judged.replace("666", "667")).0, Status::Fail, "no judge can rescue an errored group");
+}
+
+#[test]
+fn rare_recordings_are_put_to_the_judge_too() {
+    let observations =
+        [seen("1", &[("1", 3)], 0), seen("2", &[("2", 2), ("3", 1), ("5", 1)], 0), seen("4", &[("4", 1)], 1)];
+    let agreement = |milli: u32, said: &[(&str, bool)]| {
+        let contract = contract(&format!(
+            r#","acceptance":{{"differential_min_agreement_milli":{milli},"differential_match":"judged"}}"#
+        ));
+        let mut hearings = Hearings::default();
+        said.iter().for_each(|(expected, same)| hearings.opine(json("2"), json(expected), json("2"), *same));
+        let verdict = heard(&contract, &observations, answers(&[("1", "1"), ("2", "2"), ("4", "4")]), hearings);
+        (status(&verdict, "replay/agreement"), find(&verdict, "replay/agreement").detail.clone())
+    };
+    let alike = [("3", true), ("5", true)];
+    let (passed, detail) = agreement(666, &alike);
+    assert_eq!(
+        (passed, detail.contains("2 of 3 equal (66.6666%), 1 of them JUDGED")),
+        (Status::Pass, true),
+        "{detail}"
+    );
+    assert_eq!(agreement(667, &alike).0, Status::Fail, "no judge can rescue an errored group");
+    assert_eq!(agreement(666, &[]).0, Status::Inconclusive, "nobody was asked about the rare ones");
+    assert_eq!(agreement(666, &alike[..1]).0, Status::Inconclusive);
+    let (failed, detail) = agreement(666, &[("3", false)]);
+    assert_eq!(failed, Status::Fail);
+    assert!(detail.contains("1 divergent recordings"), "{detail}");
+    assert!(detail.contains("a recording gives 3, JUDGED another output"), "{detail}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod agent;
 mod components;
 mod failure;
 mod files;
+mod models;
 mod options;
 mod reply;
 mod spool;

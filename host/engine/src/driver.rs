@@ -2,7 +2,7 @@
 //! its calls return, so that the job survives a crash.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use auto_files::Holder;
@@ -10,6 +10,7 @@ use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::{Digest, Hasher};
 use auto_schema::evidence::{Observation, Reference, Runs};
+use auto_schema::judging::{self, Question};
 use auto_schema::manifest::PassRef;
 use wasmtime::component::Val;
 
@@ -19,12 +20,14 @@ use crate::engine::{Engine, Inner};
 use crate::exchange::Exchanges;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::{Durability, Journal, JournalError, Opening, Owner};
+use crate::judge::{Judge, Opinions, Teacher, Unanswered, question};
 use crate::name::InterfaceName;
 use crate::pass::Pass;
 use crate::predicate::Predicates;
 use crate::providers::{Provider, Providers};
 use crate::sandbox::NotABehavior;
 use crate::seal::{self, Court, Draft, Provenance, SealError};
+use crate::verdict::Verdict;
 use crate::{jobs, memo, value, wire};
 
 /// The interface of drivers.
@@ -61,8 +64,42 @@ pub struct Job {
     pub progress: Progress,
     /// Told who runs the same job in the same folder, before waiting for its end.
     pub waiting: Waiting,
+    /// Who is asked what a contract leaves to a judge; nobody unless somebody pays.
+    pub teacher: Option<Arc<dyn Teacher>>,
     /// Make a call again that costs and whose reply a crash lost.
     pub reissue: bool,
+}
+
+/// What a verdict without a driver is made from.
+pub struct Hearing<'a> {
+    /// The gate that decides.
+    pub gate: &'a Arc<Pass>,
+    /// The components that the contract's predicates pin.
+    pub predicates: &'a [Arc<Pass>],
+    /// What must hold.
+    pub contract: &'a Contract,
+    /// What was recorded of its scope.
+    pub observations: &'a [Observation],
+    /// As in [`Job`].
+    pub teacher: Option<Arc<dyn Teacher>>,
+    /// Where opinions and the journal of questions are kept.
+    pub run_dir: &'a Path,
+    /// As in [`Job`].
+    pub waiting: &'a dyn Fn(&Holder),
+    /// As in [`Job`].
+    pub reissue: bool,
+}
+
+/// What became of it.
+pub struct Verdicts {
+    /// `{"status", "findings"}`.
+    pub verdict: Value,
+    /// The record of it, whose id is the SHA-256 of its canonical text.
+    pub eval_run: Value,
+    /// What a judge said, and who.
+    pub opinions: Opinions,
+    /// Why questions to the judge were not answered, each reason once.
+    pub unanswered: Vec<Unanswered>,
 }
 
 /// What a driver came to.
@@ -110,7 +147,9 @@ impl Engine {
         let predicates = Predicates::bind(&job.contract, &job.predicates)?;
         let court = seal::court(job.contract, job.observations, gates, trusted, predicates).with_runs(job.runs);
         let config = job.config.canonical().into_string();
-        let owner = self.0.owner(&provider, &court, &config);
+        let judge = Judge::new(job.teacher, &court.contract, &job.run_dir);
+        let served = provider.below.list().map(|pass| pass.digest);
+        let owner = self.0.owner(provider.pass.digest, served, &court, &judge, &config);
         let opening = Opening { reissue: job.reissue, waiting: &job.waiting };
         let journal = Journal::open(&job.run_dir, &owner, &opening).map_err(|error| host_fault(error, "run"))?;
 
@@ -122,6 +161,7 @@ impl Engine {
             court,
             builtin: job.builtin,
             progress: job.progress,
+            judge,
             shared: shared.clone(),
         };
         let results = self.0.drive(&provider, "run", Box::new(lent), &[wire::text(config)])?;
@@ -142,56 +182,108 @@ impl Engine {
         }
     }
 
-    /// Asks a gate about recordings. The verdict is `{"status", "findings"}`; the other
-    /// value is the eval-run record, whose id is the SHA-256 of its canonical text.
-    /// `predicates` are the components that the contract pins.
-    pub fn judge_recordings(
-        &self,
-        gate: &Arc<Pass>,
-        predicates: &[Arc<Pass>],
-        contract: &Contract,
-        observations: &[Observation],
-        reference: &Reference,
-    ) -> Result<(Value, Value), Fault> {
-        let gates = seal::gates(gate, &Providers::new(), &BTreeSet::new())?;
-        let court =
-            seal::court(contract.clone(), observations.to_vec(), gates, None, Predicates::bind(contract, predicates)?);
-        let (verdict, eval_run) = court.judge(&self.0, reference)?;
-        Ok((verdict.to_record().into(), eval_run))
+    /// Asks a gate about recordings.
+    ///
+    /// Faults beside those of calls: those of the journal, as for [`Engine::run_driver`].
+    pub fn judge_recordings(&self, hearing: &Hearing<'_>, reference: &Reference) -> Result<Verdicts, Fault> {
+        let court = hearing.court()?;
+        let questions = judging::of_recordings(&court.contract, &court.observations);
+        let asked = self.0.ask(hearing, &court, &questions)?;
+        let (verdict, eval_run) = court.judge(&self.0, reference, &asked.opinions)?;
+        Ok(asked.verdicts(&verdict, eval_run))
     }
 
     /// Asks a gate about an artifact that is there already: what it does on everything that
     /// was observed or promised. As [`Engine::judge_recordings`].
-    pub fn judge_artifact(
-        &self,
-        gate: &Arc<Pass>,
-        predicates: &[Arc<Pass>],
-        contract: &Contract,
-        observations: &[Observation],
-        runs: Runs,
-        file: &[u8],
-    ) -> Result<(Value, Value), Fault> {
-        let gates = seal::gates(gate, &Providers::new(), &BTreeSet::new())?;
-        let predicates = Predicates::bind(contract, predicates)?;
-        let court = seal::court(contract.clone(), observations.to_vec(), gates, None, predicates).with_runs(runs);
-        match court.judge_artifact(&self.0, file) {
-            Ok((verdict, eval_run)) => Ok((verdict.to_record().into(), eval_run)),
-            Err(SealError::Gate(fault)) => Err(fault),
-            Err(SealError::Refused(code, why)) => Err(Fault::host(code, "verify", why)),
-        }
+    pub fn judge_artifact(&self, hearing: &Hearing<'_>, runs: Runs, file: &[u8]) -> Result<Verdicts, Fault> {
+        let refused = |error| match error {
+            SealError::Gate(fault) => fault,
+            SealError::Refused(code, why) => Fault::host(code, "verify", why),
+        };
+        let court = hearing.court()?.with_runs(runs);
+        let replayed = court.replay_file(&self.0, file).map_err(refused)?;
+        let answers = replayed.answers();
+        let answers: Vec<_> = answers.iter().map(|(input, output)| (input, output)).collect();
+        let questions = judging::of_answers(&court.contract, &court.observations, &answers, &[]);
+        let asked = self.0.ask(hearing, &court, &questions)?;
+        let (verdict, eval_run) = court.judge_artifact(&self.0, file, &replayed, &asked.opinions).map_err(refused)?;
+        Ok(asked.verdicts(&verdict, eval_run))
+    }
+}
+
+impl Hearing<'_> {
+    fn court(&self) -> Result<Court, Fault> {
+        let gates = seal::gates(self.gate, &Providers::new(), &BTreeSet::new())?;
+        let predicates = Predicates::bind(self.contract, self.predicates)?;
+        Ok(seal::court(self.contract.clone(), self.observations.to_vec(), gates, None, predicates))
+    }
+}
+
+/// What came of questions that the host asks by itself.
+#[derive(Default)]
+struct Asked {
+    opinions: Opinions,
+    unanswered: Vec<Unanswered>,
+}
+
+impl Asked {
+    fn verdicts(self, verdict: &Verdict, eval_run: Value) -> Verdicts {
+        let Asked { opinions, unanswered } = self;
+        Verdicts { verdict: verdict.to_record().into(), eval_run, opinions, unanswered }
     }
 }
 
 impl Inner {
+    /// Asks what a contract leaves to a judge, where no driver does. The journal goes with the
+    /// end of it: opinions are kept.
+    fn ask(&self, hearing: &Hearing<'_>, court: &Court, questions: &[Question]) -> Result<Asked, Fault> {
+        let mut judge = Judge::new(hearing.teacher.clone(), &court.contract, hearing.run_dir);
+        let mut asked = Asked::default();
+        if questions.is_empty() {
+            return Ok(asked);
+        }
+        if let Some(why) = judge.nobody() {
+            return Ok(Asked { unanswered: vec![why], ..asked });
+        }
+        let failed = |error| host_fault(error, "verify");
+        let owner = self.owner(Digest::of(b"verify"), std::iter::empty(), court, &judge, "");
+        let opening = Opening { reissue: hearing.reissue, waiting: hearing.waiting };
+        let mut journal = Journal::open(hearing.run_dir, &owner, &opening).map_err(failed)?;
+        for question in questions {
+            let call = Digest::of(format!("{question:?}").as_bytes());
+            let results = judge.hear(&mut journal, call, question).map_err(failed)?;
+            if let Some(why) = Unanswered::of(&results) {
+                let ends = why.ends();
+                if !asked.unanswered.contains(&why) {
+                    asked.unanswered.push(why);
+                }
+                if ends {
+                    break;
+                }
+            }
+        }
+        journal.finish();
+        asked.opinions = judge.opinions().clone();
+        Ok(asked)
+    }
+
     /// Everything that the results of a driver's calls depend on.
-    fn owner(&self, driver: &Provider, court: &Court, config: &str) -> Owner {
+    fn owner(
+        &self,
+        driver: Digest,
+        served: impl Iterator<Item = Digest>,
+        court: &Court,
+        judge: &Judge,
+        config: &str,
+    ) -> Owner {
         let mut setup = Hasher::new();
         setup.update(format!("{} {:?} {:?}\n", env!("CARGO_PKG_VERSION"), self.options.limits, court.trusted_gate));
-        let providers = driver.below.list().chain(court.gates.iter().map(|gate| &gate.pass));
-        providers.for_each(|pass| setup.update(pass.digest.as_bytes()));
+        let components = served.chain(court.gates.iter().map(|gate| gate.pass.digest));
+        components.for_each(|digest| setup.update(digest.as_bytes()));
+        setup.update(&judge.opinions().model);
         let config = Record::new().with("config", config).with("contract", court.contract.id().to_string());
         Owner {
-            driver: driver.pass.digest,
+            driver,
             config: Digest::of(Value::from(config).canonical().as_str().as_bytes()),
             evidence: court.evidence,
             components: setup.finish(),
@@ -266,6 +358,7 @@ struct Lent {
     court: Court,
     builtin: BTreeSet<Digest>,
     progress: Progress,
+    judge: Judge,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -291,6 +384,7 @@ impl Services for Lent {
             }
             ("jobs#run", _) => self.jobs(interface, function, args),
             ("artifact#seal", _) => self.seal(interface, function, args),
+            ("teacher#judge", [asked]) => self.hear(interface, function, args, asked),
             _ => Err(unserved(interface, function)),
         }
     }
@@ -357,6 +451,24 @@ impl Lent {
         Ok(results)
     }
 
+    /// Asks the judge. A call that costs is not made twice to audit it.
+    fn hear(
+        &mut self,
+        interface: &InterfaceName,
+        function: &str,
+        args: &[Val],
+        asked: &Val,
+    ) -> Result<Vec<Val>, Fault> {
+        let Some(question) = question(asked) else {
+            return Ok(vec![wire::refusal("bad-json", "a question to the judge is not three JSON texts")]);
+        };
+        let call = call_id(interface, function, args);
+        let mut shared = lock(&self.shared);
+        let Some(journal) = shared.journal.as_mut() else { return Err(unserved(interface, function)) };
+        let heard = self.judge.hear(journal, call, &question);
+        heard.map_err(|error| host_fault(error, &unserved(interface, function).function))
+    }
+
     /// Runs a module; `answered`: by what was recorded.
     fn sandbox(&mut self, args: &[Val], answered: bool) -> Option<Made> {
         let [module, inputs] = args else { return None };
@@ -410,7 +522,7 @@ impl Lent {
         let results = self.journaled(interface, function, args, |lent, args| {
             let draft = Draft::from_val(args.first()?)?;
             let shared = lock(&lent.shared);
-            Some(match lent.court.seal(&lent.engine, &draft, &shared.provenance) {
+            Some(match lent.court.seal(&lent.engine, &draft, &shared.provenance, lent.judge.opinions()) {
                 Ok(sealed) => {
                     let record = wire::text(sealed.eval_run.canonical().into_string());
                     let file = wire::option(sealed.artifact.as_deref().map(wire::bytes));

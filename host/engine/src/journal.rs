@@ -152,7 +152,6 @@ impl Journal {
 
     /// Records that a call which costs is about to be made; nothing is sent before this
     /// returns. Refuses one that was made before and whose reply was lost.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no service that costs is lent yet"))]
     pub(crate) fn intend(&mut self, call: Digest) -> Result<(), JournalError> {
         if self.unanswered.is_some() && !self.reissue {
             let what = "tells of a call that costs and was made, but whose reply was lost; to make it again, and pay again, give --reissue";

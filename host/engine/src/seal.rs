@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use auto_json::{Record, Value};
+use auto_json::{Canonical, Record, Value};
 use auto_schema::cbin;
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
@@ -23,6 +23,7 @@ use crate::engine::Inner;
 use crate::exchange::Exchanges;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::Durability;
+use crate::judge::Opinions;
 use crate::name::InterfaceName;
 use crate::pass::Pass;
 use crate::predicate::Predicates;
@@ -157,6 +158,7 @@ impl Court {
         engine: &Arc<Inner>,
         draft: &Draft,
         provenance: &Provenance,
+        opinions: &Opinions,
     ) -> Result<Sealed, SealError> {
         check_module(&draft.module)?;
         let graph = draft.graph.as_deref().map(|bytes| self.graph(bytes)).transpose()?;
@@ -169,12 +171,12 @@ impl Court {
             Facts { draft, graph: graph.as_ref(), code: Digest::of(&draft.module), replays: &replays, asked, steps };
         let latency = self.latency(engine, &draft.module)?;
         let rulings = self.predicates.rule(engine, &self.contract, &answers(&replays))?;
-        let verdict = self.decide(engine, wire::case("artifact", facts.candidate(latency)), rulings)?;
+        let verdict = self.decide(engine, wire::case("artifact", facts.candidate(latency)), rulings, opinions)?;
         let subject = Record::new().with("artifact", Record::new().with("code", facts.code.to_string()));
-        let eval_run = self.eval_run(subject, &verdict);
+        let eval_run = self.eval_run(subject, &verdict, opinions);
         let artifact = match verdict.status.as_str() {
             "pass" => {
-                let manifest = self.manifest(&facts, id_of(&eval_run), provenance);
+                let manifest = self.manifest(&facts, id_of(&eval_run), provenance, opinions);
                 let sealed = cbin::seal(&draft.module, draft.graph.as_deref(), &manifest);
                 Some(sealed.map_err(|damage| SealError::Refused(damage.code, damage.to_string()))?)
             }
@@ -184,24 +186,35 @@ impl Court {
     }
 
     /// Judges recordings of the reference rather than an artifact.
-    pub(crate) fn judge(&self, engine: &Arc<Inner>, reference: &Reference) -> Result<(Verdict, Value), Fault> {
+    pub(crate) fn judge(
+        &self,
+        engine: &Arc<Inner>,
+        reference: &Reference,
+        opinions: &Opinions,
+    ) -> Result<(Verdict, Value), Fault> {
         let seen = self.observations.iter();
         let recorded: Vec<(&str, &str)> = seen
             .flat_map(|seen| seen.outputs.iter().map(|(output, _)| (seen.input.as_str(), output.as_str())))
             .collect();
         let rulings = self.predicates.rule(engine, &self.contract, &recorded)?;
-        let verdict = self.decide(engine, wire::case("recordings", wire::reference(reference)), rulings)?;
+        let subject = wire::case("recordings", wire::reference(reference));
+        let verdict = self.decide(engine, subject, rulings, opinions)?;
         let subject = Record::new().with("recordings", reference.durations.len());
-        let eval_run = self.eval_run(subject, &verdict);
+        let eval_run = self.eval_run(subject, &verdict, opinions);
         Ok((verdict, eval_run))
     }
 
     /// Judges an artifact that is there already, by what it does now: steps are not counted
     /// in a sealed file.
-    pub(crate) fn judge_artifact(&self, engine: &Arc<Inner>, file: &[u8]) -> Result<(Verdict, Value), SealError> {
+    pub(crate) fn judge_artifact(
+        &self,
+        engine: &Arc<Inner>,
+        file: &[u8],
+        replayed: &Replayed,
+        opinions: &Opinions,
+    ) -> Result<(Verdict, Value), SealError> {
         let artifact = cbin::Cbin::read(file).map_err(|damage| SealError::Refused(damage.code, damage.to_string()))?;
-        let ran = engine.replay(file, &self.inputs(), &self.exchanges)?;
-        let rulings = self.predicates.rule(engine, &self.contract, &answers(&ran.replays))?;
+        let rulings = self.predicates.rule(engine, &self.contract, &answers(&replayed.0))?;
         let manifest = &artifact.manifest;
         let candidate = wire::record([
             ("code-id", wire::text(manifest.code.to_string())),
@@ -210,13 +223,18 @@ impl Court {
             ("guarded", Val::Bool(manifest.guarded)),
             ("metered", Val::Bool(false)),
             ("latency-us-p95", wire::option(self.latency(engine, file)?.map(Val::U64))),
-            ("replays", Val::List(ran.replays.iter().map(Replay::to_val).collect())),
+            ("replays", Val::List(replayed.0.iter().map(Replay::to_val).collect())),
             ("held-out", Val::List(Vec::new())),
         ]);
-        let verdict = self.decide(engine, wire::case("artifact", candidate), rulings)?;
+        let verdict = self.decide(engine, wire::case("artifact", candidate), rulings, opinions)?;
         let subject = Record::new().with("artifact", Record::new().with("id", artifact.id.to_string()));
-        let eval_run = self.eval_run(subject, &verdict);
+        let eval_run = self.eval_run(subject, &verdict, opinions);
         Ok((verdict, eval_run))
+    }
+
+    /// Runs a sealed file on all that was witnessed or promised.
+    pub(crate) fn replay_file(&self, engine: &Arc<Inner>, file: &[u8]) -> Result<Replayed, SealError> {
+        Ok(Replayed(engine.replay(file, &self.inputs(), &self.exchanges)?.replays))
     }
 
     /// The program must be sound and speak of the contract's types.
@@ -328,12 +346,12 @@ impl Court {
     }
 
     /// Asks every gate; the worst verdict counts.
-    fn decide(&self, engine: &Arc<Inner>, subject: Val, rulings: Val) -> Result<Verdict, Fault> {
+    fn decide(&self, engine: &Arc<Inner>, subject: Val, rulings: Val, opinions: &Opinions) -> Result<Verdict, Fault> {
         let evidence = wire::record([
             ("observations", wire::observations(&self.observations)),
             ("subject", subject),
             ("rulings", rulings),
-            ("opinions", Val::List(Vec::new())),
+            ("opinions", opinions.to_val()),
         ]);
         let contract = wire::text(self.contract.to_value().canonical().into_string());
         let args = [contract, evidence];
@@ -347,10 +365,10 @@ impl Court {
 
     /// What was judged by what with which result: no times, so the same judgement has the
     /// same id.
-    fn eval_run(&self, subject: Record, verdict: &Verdict) -> Value {
+    fn eval_run(&self, subject: Record, verdict: &Verdict, opinions: &Opinions) -> Value {
         let gates = self.gates.iter().map(|gate| Value::from(gate.pass.digest.to_string())).collect::<Vec<_>>();
-        let record = verdict.to_record();
-        Record::new()
+        let verdict = verdict.to_record();
+        let record = Record::new()
             .with("format", 1u32)
             .with("task", self.contract.task.as_str())
             .with("scope", self.contract.scope.to_string())
@@ -358,12 +376,15 @@ impl Court {
             .with("evidence", self.evidence.to_string())
             .with("gates", gates)
             .with("subject", subject)
-            .with("status", record.get("status").cloned().unwrap_or(Value::Null))
-            .with("findings", record.get("findings").cloned().unwrap_or(Value::Null))
-            .into()
+            .with("status", verdict.get("status").cloned().unwrap_or(Value::Null))
+            .with("findings", verdict.get("findings").cloned().unwrap_or(Value::Null));
+        match opinions.to_record() {
+            Some(judged) => record.with("judged", judged).into(),
+            None => record.into(),
+        }
     }
 
-    fn manifest(&self, facts: &Facts<'_>, eval_run: Digest, provenance: &Provenance) -> Manifest {
+    fn manifest(&self, facts: &Facts<'_>, eval_run: Digest, provenance: &Provenance, opinions: &Opinions) -> Manifest {
         let (out_of_fold, rows) = facts.out_of_fold();
         let answered = facts.replays.iter().filter(|replay| matches!(replay.outcome, Outcome::Answer(_))).count();
         Manifest {
@@ -389,6 +410,7 @@ impl Court {
             trusted_gate: self.trusted_gate,
             reusable: provenance.emitted.contains(&facts.code),
             notes: facts.draft.notes.clone(),
+            judged: opinions.judged(),
         }
     }
 
@@ -421,6 +443,17 @@ struct Facts<'a> {
     replays: &'a [Replay],
     asked: BTreeSet<String>,
     steps: Option<Steps>,
+}
+
+/// What a sealed file did.
+pub(crate) struct Replayed(Vec<Replay>);
+
+impl Replayed {
+    /// The answers that are JSON, with their inputs.
+    pub(crate) fn answers(&self) -> Vec<(Canonical, Canonical)> {
+        let read = |(input, output): (&str, &str)| Some((Canonical::of(input).ok()?, Canonical::of(output).ok()?));
+        answers(&self.0).into_iter().filter_map(read).collect()
+    }
 }
 
 /// What the replays came to.

@@ -63,6 +63,7 @@ impl Setup {
             builtin: self.builtin.clone(),
             progress,
             waiting: Box::new(|_| {}),
+            teacher: None,
             reissue: false,
         };
         self.engine.run_driver(&driver, &self.providers, job).map(Ended::close)

@@ -2,9 +2,10 @@
 
 mod support;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use auto_engine::{Engine, FaultClass, Limits, Observation, Pass, Reference};
+use auto_engine::{Engine, Fault, FaultClass, Hearing, Holder, Limits, Observation, Pass, Reference, Verdicts};
 use auto_json::{Canonical, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
@@ -23,12 +24,25 @@ fn observations() -> Vec<Observation> {
     vec![Observation { input: text("1"), outputs: vec![(text("2"), 2), (text("3"), 1)], errors: 0 }]
 }
 
+fn judged(
+    engine: &Engine,
+    gate: &Arc<Pass>,
+    predicates: &[Arc<Pass>],
+    contract: &Contract,
+    waiting: &dyn Fn(&Holder),
+) -> Result<Verdicts, Fault> {
+    let (observations, teacher, reissue) = (observations(), None, false);
+    let run_dir = Path::new("/nowhere: nobody is asked");
+    let hearing =
+        Hearing { gate, predicates, contract, observations: &observations, teacher, run_dir, waiting, reissue };
+    engine.judge_recordings(&hearing, &Reference::default())
+}
+
 /// What the gate is told of one predicate: the real gate, which reads the rulings.
 fn status(engine: &Engine, gate: &Arc<Pass>, predicate: &Arc<Pass>) -> (String, String) {
     let contract = contract(predicate.digest);
-    let (verdict, _) = engine
-        .judge_recordings(gate, std::slice::from_ref(predicate), &contract, &observations(), &Reference::default())
-        .unwrap();
+    let predicates = std::slice::from_ref(predicate);
+    let verdict = judged(engine, gate, predicates, &contract, &|_| {}).unwrap().verdict;
     let findings = verdict.get("findings").and_then(Value::as_list).unwrap();
     let finding = findings.iter().find(|one| one.get("id").unwrap().as_text() == Some("property/0")).unwrap();
     let text = |key: &str| finding.get(key).unwrap().as_text().unwrap().to_owned();
@@ -63,7 +77,7 @@ fn a_predicate_is_the_one_that_is_pinned_and_imports_nothing() {
     let engine = engine(Limits::default());
     let gate = load(&engine, "gate", &gate(0));
     let judge = |pinned: Digest, given: &[Arc<Pass>]| {
-        engine.judge_recordings(&gate, given, &contract(pinned), &observations(), &Reference::default()).unwrap_err()
+        judged(&engine, &gate, given, &contract(pinned), &|_| {}).err().expect("it was taken")
     };
     let good = load(&engine, "good", &predicate("(i32.const 1024)"));
     let other = Digest::of(b"another");

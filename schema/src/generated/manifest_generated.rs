@@ -403,6 +403,8 @@ impl<'a> Manifest<'a> {
   pub const VT_TRUSTED_GATE: ::flatbuffers::VOffsetT = 42;
   pub const VT_REUSABLE: ::flatbuffers::VOffsetT = 44;
   pub const VT_NOTES: ::flatbuffers::VOffsetT = 46;
+  pub const VT_JUDGE: ::flatbuffers::VOffsetT = 48;
+  pub const VT_OPINIONS: ::flatbuffers::VOffsetT = 50;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -414,6 +416,8 @@ impl<'a> Manifest<'a> {
     args: &'args ManifestArgs<'args>
   ) -> ::flatbuffers::WIPOffset<Manifest<'bldr>> {
     let mut builder = ManifestBuilder::new(_fbb);
+    builder.add_opinions(args.opinions);
+    if let Some(x) = args.judge { builder.add_judge(x); }
     if let Some(x) = args.notes { builder.add_notes(x); }
     if let Some(x) = args.trusted_gate { builder.add_trusted_gate(x); }
     if let Some(x) = args.passes { builder.add_passes(x); }
@@ -594,6 +598,20 @@ impl<'a> Manifest<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>(Manifest::VT_NOTES, None).unwrap()}
   }
+  #[inline]
+  pub fn judge(&self) -> Option<&'a str> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(Manifest::VT_JUDGE, None)}
+  }
+  #[inline]
+  pub fn opinions(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Manifest::VT_OPINIONS, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Manifest<'_> {
@@ -624,6 +642,8 @@ impl ::flatbuffers::Verifiable for Manifest<'_> {
      .visit_field::<Digest>("trusted_gate", Self::VT_TRUSTED_GATE, false)?
      .visit_field::<bool>("reusable", Self::VT_REUSABLE, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, ::flatbuffers::ForwardsUOffset<&'_ str>>>>("notes", Self::VT_NOTES, true)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("judge", Self::VT_JUDGE, false)?
+     .visit_field::<u32>("opinions", Self::VT_OPINIONS, false)?
      .finish();
     Ok(())
   }
@@ -651,6 +671,8 @@ pub struct ManifestArgs<'a> {
     pub trusted_gate: Option<&'a Digest>,
     pub reusable: bool,
     pub notes: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, ::flatbuffers::ForwardsUOffset<&'a str>>>>,
+    pub judge: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub opinions: u32,
 }
 impl<'a> Default for ManifestArgs<'a> {
   #[inline]
@@ -678,6 +700,8 @@ impl<'a> Default for ManifestArgs<'a> {
       trusted_gate: None,
       reusable: false,
       notes: None, // required field
+      judge: None,
+      opinions: 0,
     }
   }
 }
@@ -776,6 +800,14 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ManifestBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Manifest::VT_NOTES, notes);
   }
   #[inline]
+  pub fn add_judge(&mut self, judge: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Manifest::VT_JUDGE, judge);
+  }
+  #[inline]
+  pub fn add_opinions(&mut self, opinions: u32) {
+    self.fbb_.push_slot::<u32>(Manifest::VT_OPINIONS, opinions, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> ManifestBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     ManifestBuilder {
@@ -826,6 +858,8 @@ impl ::core::fmt::Debug for Manifest<'_> {
       ds.field("trusted_gate", &self.trusted_gate());
       ds.field("reusable", &self.reusable());
       ds.field("notes", &self.notes());
+      ds.field("judge", &self.judge());
+      ds.field("opinions", &self.opinions());
       ds.finish()
   }
 }

@@ -8,7 +8,7 @@ use auto_schema::ir::{
     Body, Bounds, Capability, Check, Edge, Effects, End, Graph, Guard, MAX_ROUNDS, MemoryEffect, Node, Port, Region,
     Uncertainty,
 };
-use auto_schema::manifest::{FORMAT, Manifest, PassRef, Steps};
+use auto_schema::manifest::{FORMAT, Judged, Manifest, PassRef, Steps};
 use auto_schema::types::{Field, Type};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -433,6 +433,10 @@ pub fn small_graph() -> Graph {
     graph.canonical()
 }
 
+fn judged() -> impl Strategy<Value = Option<Judged>> {
+    option::of(("[a-z/-]{1,9}", 1u32..).prop_map(|(model, opinions)| Judged { model, opinions }))
+}
+
 /// Valid manifests in canonical order.
 pub fn manifest() -> impl Strategy<Value = Manifest> {
     let share = || option::of(0u32..=1_000_000);
@@ -446,13 +450,13 @@ pub fn manifest() -> impl Strategy<Value = Manifest> {
         (name(), name(), ty(), ty(), btree_set(capability().prop_map(|capability| capability.to_string()), 0..4)),
         (any::<bool>(), digest(), digest(), digest(), digest(), any::<u32>()),
         (share(), share(), share(), any::<u32>(), option::of(steps), any::<u32>()),
-        (vec(pass(), 0..4), option::of(digest()), any::<bool>(), vec("\\PC{0,8}", 0..3)),
+        (vec(pass(), 0..4), option::of(digest()), any::<bool>(), vec("\\PC{0,8}", 0..3), judged()),
     )
         .prop_map(|(texts, digests, figures, lists)| {
             let (task, scope, input, output, capabilities) = texts;
             let (guarded, contract, evidence, eval_run, code, observations) = digests;
             let (agreement, coverage, out_of_fold, out_of_fold_rows, steps, module_bytes) = figures;
-            let (passes, trusted_gate, reusable, notes) = lists;
+            let (passes, trusted_gate, reusable, notes, judged) = lists;
             Manifest {
                 format: FORMAT,
                 task,
@@ -476,6 +480,7 @@ pub fn manifest() -> impl Strategy<Value = Manifest> {
                 trusted_gate,
                 reusable,
                 notes,
+                judged,
             }
             .canonical()
         })

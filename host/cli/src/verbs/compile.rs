@@ -1,8 +1,9 @@
 //! `compile`: recorded behaviour and a contract in, a sealed artifact or a refusal out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use auto_engine::{CallTrace, Job, JobReport, Observation, Progress};
+use auto_engine::{CallTrace, Job, JobReport, Observation, Progress, Teacher};
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
@@ -14,6 +15,7 @@ use clap::Args;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
+use crate::models::{Paid, TeacherOptions};
 use crate::options::{Global, RunsOption, StoreOption};
 use crate::reply::{Exit, Reply, printable};
 
@@ -53,6 +55,8 @@ pub struct Opts {
     /// How long to look for a program, in seconds of a slow machine
     #[arg(long, value_name = "N", default_value_t = 20)]
     seconds: u64,
+    #[command(flatten)]
+    teacher: TeacherOptions,
     /// Let the gate with this digest decide instead of the built-in one
     #[arg(long, value_name = "DIGEST")]
     trust_gate: Option<String>,
@@ -76,6 +80,7 @@ impl Opts {
         let runs = store.runs(&contract.task, &contract.scope)?;
         let toolbox = Toolbox::open_audited(global, &self.extra, self.audit)?;
         let driver = toolbox.driver("compile")?;
+        let teacher = self.teacher.open(&format!("contract {}", contract.id()))?;
         let job = Job {
             config: self.config()?,
             contract,
@@ -88,7 +93,8 @@ impl Opts {
             predicates: toolbox.predicates(predicates)?,
             progress: progress(global),
             waiting: Box::new(|holder| files::wait(&"the same artifact", holder)),
-            reissue: false,
+            teacher: teacher.clone().map(|teacher| teacher as Arc<dyn Teacher>),
+            reissue: self.teacher.reissue,
         };
         let ended = toolbox.engine.run_driver(&driver, &toolbox.providers, job)?;
         let report = &ended.report;
@@ -103,6 +109,8 @@ impl Opts {
         // Only now: a crash before this is made good from the journal.
         let report = ended.close();
         let fields = report.report.as_record().cloned().unwrap_or_default();
+        let judged = report.eval_run.as_ref().and_then(|eval_run| eval_run.get("judged"));
+        let fields = with_judge(fields, judged, teacher.as_deref());
         let fields = trace(global, &toolbox, fields);
         Ok(self.reply(&report, fields))
     }
@@ -123,15 +131,39 @@ impl Opts {
         }
         if report.artifact.is_some() {
             let bytes = report.artifact.as_ref().map_or(0, Vec::len);
+            text.push_str(&judged_line(fields.get("judged")));
             text.push_str(&format!("wrote {} ({bytes} bytes)", self.out.display()));
             return Reply::done("sealed", text, fields.with("out", self.out.display().to_string()));
         }
+        text.push_str(&judged_line(fields.get("judged")));
         text.push_str("nothing was written");
         let inconclusive = report.report.get("verdict").and_then(Value::as_text) == Some("inconclusive");
         let exit = if inconclusive { Exit::Inconclusive } else { Exit::Refused };
         let mut reply = Reply::done("refused", text, fields).exit(exit);
         reply.failed = true;
         reply
+    }
+}
+
+/// Adds who judged, and what asking came to; nothing where nobody was named.
+pub fn with_judge(fields: Record, judged: Option<&Value>, teacher: Option<&Paid>) -> Record {
+    let count = judged.and_then(|judged| judged.get("opinions")).and_then(Value::as_list).map_or(0, <[Value]>::len);
+    let fields = match judged.and_then(|judged| judged.get("model")) {
+        Some(model) => fields.with("judged", Record::new().with("model", model.clone()).with("opinions", count)),
+        None => fields,
+    };
+    match teacher {
+        Some(teacher) => fields.with("spend", teacher.spend()),
+        None => fields,
+    }
+}
+
+/// Says that a verdict rests on opinions, where it does.
+pub fn judged_line(judged: Option<&Value>) -> String {
+    let part = |key: &str| judged.and_then(|judged| judged.get(key));
+    match (part("model").and_then(Value::as_text), part("opinions").and_then(Value::as_u64)) {
+        (Some(model), Some(opinions)) => format!("JUDGED by {model}: {opinions} opinions\n"),
+        _ => String::new(),
     }
 }
 

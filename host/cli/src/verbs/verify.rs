@@ -1,19 +1,21 @@
 //! `verify`: does recorded behaviour, or an artifact, meet a contract?
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use auto_engine::Runs;
-use auto_json::Value;
+use auto_engine::{Hearing, Teacher, Unanswered, Verdicts};
+use auto_json::{Record, Value};
 use auto_schema::cbin::Cbin;
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
 use auto_store::Store;
 use clap::Args;
 
-use super::compile::{findings, observations, trace};
+use super::compile::{findings, judged_line, observations, trace, with_judge};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
+use crate::models::TeacherOptions;
 use crate::options::{Global, RunsOption};
 use crate::reply::{Exit, Reply};
 
@@ -38,6 +40,8 @@ pub struct Opts {
     store: Option<PathBuf>,
     #[command(flatten)]
     runs: RunsOption,
+    #[command(flatten)]
+    teacher: TeacherOptions,
 }
 
 impl Opts {
@@ -46,37 +50,52 @@ impl Opts {
         let toolbox = Toolbox::open(global, &[])?;
         let gate = toolbox.gate(None)?;
         let predicates = toolbox.predicates(predicates)?;
-        let engine = &toolbox.engine;
+        let teacher = self.teacher.open(&format!("contract {}", contract.id()))?;
         let default = || PathBuf::from("auto.db");
-        let (observations, (verdict, eval_run)) = match &self.artifact {
-            None => {
-                let store = Store::open_read(self.store.clone().unwrap_or_else(default))?;
-                let observations = observations(&store, &contract)?;
-                let reference = store.reference(&contract.task, &contract.scope)?;
-                let judged = engine.judge_recordings(&gate, &predicates, &contract, &observations, &reference)?;
-                (observations, judged)
-            }
-            Some(artifact) => {
+        let store = match (&self.artifact, &self.store) {
+            (Some(_), None) => None,
+            (_, store) => Some(Store::open_read(store.clone().unwrap_or_else(default))?),
+        };
+        let observations = store.as_ref().map(|store| observations(store, &contract)).transpose()?.unwrap_or_default();
+        let hearing = Hearing {
+            gate: &gate,
+            predicates: &predicates,
+            contract: &contract,
+            observations: &observations,
+            teacher: teacher.clone().map(|teacher| teacher as Arc<dyn Teacher>),
+            run_dir: &self.runs.runs,
+            waiting: &|holder| files::wait(&"the same questions", holder),
+            reissue: self.teacher.reissue,
+        };
+        let judged = match (&self.artifact, &store) {
+            (Some(artifact), store) => {
                 let file = files::read(artifact)?;
                 Cbin::read(&file).map_err(|damage| Failure::from(damage).at(artifact.display().to_string()))?;
-                let store = self.store.as_ref().map(Store::open_read).transpose()?;
-                let (observations, runs) = match store {
-                    None => (Vec::new(), Runs::default()),
-                    Some(store) => (observations(&store, &contract)?, store.runs(&contract.task, &contract.scope)?),
-                };
-                let judged = engine.judge_artifact(&gate, &predicates, &contract, &observations, runs, &file)?;
-                (observations, judged)
+                let runs = store.as_ref().map(|store| store.runs(&contract.task, &contract.scope)).transpose()?;
+                toolbox.engine.judge_artifact(&hearing, runs.unwrap_or_default(), &file)?
             }
+            (None, Some(store)) => {
+                let reference = store.reference(&contract.task, &contract.scope)?;
+                toolbox.engine.judge_recordings(&hearing, &reference)?
+            }
+            // Without an artifact there is a store: it was opened above.
+            (None, None) => return Err(Failure::new(Exit::Usage, "no-store", "there is nothing to judge")),
         };
+        let Verdicts { verdict, eval_run, opinions, unanswered } = judged;
 
         let bytes = eval_run.canonical().into_string();
         let id = Digest::of(bytes.as_bytes());
         files::write(&self.runs.runs.join(format!("{id}.json")), bytes.as_bytes())?;
 
         let status = verdict.get("status").and_then(Value::as_text).unwrap_or_default().to_owned();
+        let fields = verdict.as_record().cloned().unwrap_or_default();
+        let fields = with_judge(fields, opinions.to_record().map(Value::from).as_ref(), teacher.as_deref());
+        let open: String =
+            unanswered.iter().map(|why| format!("not judged [{}]: {}\n", why.code, why.message)).collect();
         let text = format!(
-            "{}{} on {} distinct inputs (eval run {id})",
+            "{}{open}{}{} on {} distinct inputs (eval run {id})",
             findings(&verdict),
+            judged_line(fields.get("judged")),
             status.to_uppercase(),
             observations.len()
         );
@@ -85,8 +104,16 @@ impl Opts {
             "inconclusive" => Exit::Inconclusive,
             _ => Exit::Refused,
         };
-        let fields = trace(global, &toolbox, verdict.as_record().cloned().unwrap_or_default());
+        let fields = match unanswered.is_empty() {
+            true => fields,
+            false => fields.with("not_judged", unanswered.iter().map(not_judged).collect::<Vec<_>>()),
+        };
+        let fields = trace(global, &toolbox, fields);
         let fields = fields.with("eval_run", id.to_string()).with("observations", observations.len());
         Ok(Reply::done(&status, text, fields).exit(exit))
     }
+}
+
+fn not_judged(why: &Unanswered) -> Value {
+    Record::new().with("code", why.code.as_str()).with("message", why.message.as_str()).into()
 }

@@ -16,6 +16,9 @@ pub fn describe(file: &File<'_>) -> Result<Reply, Damage> {
     let manifest = artifact.manifest.to_value();
 
     let mut text = format!("{place}: artifact {}, {} bytes\n", artifact.id, bytes.len());
+    if let Some(judged) = &artifact.manifest.judged {
+        text.push_str(&format!("  JUDGED by {}: {} opinions\n", judged.model, judged.opinions));
+    }
     lines(&mut text, &manifest, 1);
     text.push_str("  sections:\n");
     rows.iter().for_each(|(name, size)| text.push_str(&format!("    {size:>8}  {name}\n")));

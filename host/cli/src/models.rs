@@ -1,0 +1,149 @@
+//! Models that a command may ask: which, for how much, and where it is written down.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use auto_engine::{Teacher, Unanswered};
+use auto_json::{Record, Value};
+use auto_model::{Client, MicroUsd, Mode, ModelError, ModelId, Options, Prices, Request, Times};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::reply::Exit;
+
+/// What models may cost, and what stands for them.
+#[derive(Args)]
+pub struct ModelOptions {
+    /// The most that models may cost, in US dollars; nothing that costs is asked without it
+    #[arg(long, value_name = "USD", default_value = "0")]
+    spend_cap_usd: MicroUsd,
+    /// Whose spending counts towards the cap [default: the contract's, or that of this run]
+    #[arg(long, value_name = "NAME")]
+    spend_session: Option<String>,
+    /// Where spending is written before it happens [default: auto/spend.jsonl in the user's
+    /// state folder]
+    #[arg(long, value_name = "FILE", env = "AUTO_SPEND_LEDGER")]
+    spend_ledger: Option<PathBuf>,
+    /// Prices of models that the built-in table does not have, or has otherwise
+    #[arg(long, value_name = "FILE", env = "AUTO_MODEL_PRICES")]
+    model_prices: Option<PathBuf>,
+    /// live; record:FILE to keep the replies too; replay:FILE for what was recorded and nothing
+    /// else; scripted:FILE for one reply a line; chaos:SEED for live with faults
+    #[arg(long, value_name = "MODE", env = "AUTO_MODEL_MODE", default_value = "live")]
+    model_mode: String,
+    /// The most time of a call, with all its attempts, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    model_timeout: u64,
+}
+
+/// Who is asked what a contract leaves to a judge.
+#[derive(Args)]
+pub struct TeacherOptions {
+    /// The model that judges, where the contract asks for one: model:openai/NAME,
+    /// anthropic/NAME, ollama/NAME or llamacpp/NAME. Its key comes from $OPENAI_API_KEY,
+    /// $ANTHROPIC_API_KEY, or the file that the same name with _FILE behind it names
+    #[arg(long, value_name = "model:ID")]
+    teacher: Option<String>,
+    #[command(flatten)]
+    models: ModelOptions,
+    /// Ask again what a crash left without a reply, and pay again
+    #[arg(long)]
+    pub reissue: bool,
+}
+
+/// A model with somebody's money behind it.
+pub struct Paid {
+    client: Client,
+    model: ModelId,
+}
+
+impl ModelOptions {
+    /// The client, and a model of that name. Codes: those of `auto_model`.
+    pub fn open(&self, model: &str, session: &str) -> Result<Paid, Failure> {
+        let prices = match &self.model_prices {
+            Some(path) => Prices::with_file(path)?,
+            None => Prices::built_in(),
+        };
+        let model = ModelId::parse(model, &prices)?;
+        let session = self.spend_session.as_deref().unwrap_or(session);
+        let times = Times { whole: Duration::from_secs(self.model_timeout), ..Times::default() };
+        let mode = Mode::parse(&self.model_mode)?;
+        let options = Options { cap: self.spend_cap_usd, prices, mode, times, ..Options::new(self.ledger()?, session) };
+        Ok(Paid { client: Client::open(options)?, model })
+    }
+
+    fn ledger(&self) -> Result<PathBuf, Failure> {
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+        let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+        let ledger = self.spend_ledger.clone().or_else(|| state.map(|state| state.join("auto/spend.jsonl")));
+        ledger.ok_or_else(|| {
+            Failure::new(Exit::Usage, "no-ledger", "there is no place for the ledger of what models cost")
+                .help("name one with --spend-ledger")
+        })
+    }
+}
+
+impl TeacherOptions {
+    /// The teacher, where one is named; `session` is whose spending it counts as.
+    pub fn open(&self, session: &str) -> Result<Option<Arc<Paid>>, Failure> {
+        let open = |name: &String| self.models.open(name, session).map(Arc::new);
+        self.teacher.as_ref().map(open).transpose()
+    }
+}
+
+impl Paid {
+    /// Asks a question; an answer that had to end early is none.
+    pub fn question(&self, system: &str, text: &str, tokens: u32) -> Result<auto_model::Reply, ModelError> {
+        let reply = self.client.ask(&Request::question(self.model.clone(), system, text, tokens))?;
+        if reply.cut_off {
+            let why = format!("{} needs more than {tokens} tokens to answer", self.model);
+            return Err(ModelError { cost: reply.cost, ..ModelError::new("model-cut-off", why) });
+        }
+        Ok(reply)
+    }
+
+    /// Who it is.
+    pub fn model(&self) -> &ModelId {
+        &self.model
+    }
+
+    /// What the session came to, for `--json`.
+    pub fn spend(&self) -> Value {
+        let totals = self.client.totals();
+        Record::new()
+            .with("model", self.model.to_string())
+            .with("calls", totals.calls)
+            .with("spent_micro_usd", totals.spent.0)
+            .into()
+    }
+}
+
+impl Teacher for Paid {
+    fn model(&self) -> String {
+        self.model.to_string()
+    }
+
+    fn ask(&self, system: &str, text: &str, max_output_tokens: u32) -> Result<String, Unanswered> {
+        self.question(system, text, max_output_tokens).map(|reply| reply.text).map_err(|error| {
+            let help = error.help.map(|help| format!("; {help}")).unwrap_or_default();
+            Unanswered { code: error.code.to_owned(), message: format!("{}{help}", error.message) }
+        })
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Failure {
+        let exit = match error.code {
+            "bad-model" | "unknown-model" | "bad-mode" | "bad-prices" | "bad-script" => Exit::Usage,
+            "ledger-damaged" => Exit::Integrity,
+            _ => Exit::Refused,
+        };
+        let failure = Failure::new(exit, error.code, error.message);
+        match error.help {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    }
+}
