@@ -10,6 +10,7 @@ mod models;
 mod options;
 mod reply;
 mod spool;
+mod tier0;
 mod tools;
 mod verbs;
 

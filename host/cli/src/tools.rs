@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use auto_json::{Record, Value};
 use auto_runtime::{Effect, EffectError, EffectRecord};
+use auto_schema::digest::Digest;
 use clap::Args;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
@@ -33,7 +34,7 @@ pub struct ToolOptions {
     /// JSON; the key in $AUTO_EFFECT_KEY
     #[arg(long, value_name = "NAME=CMD")]
     tool_once: Vec<String>,
-    /// The most time of a tool call, in seconds
+    /// The most time of a tool call, and of a process of --tier0, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     tool_timeout: u64,
     /// The most tool calls for one input
@@ -90,6 +91,31 @@ impl ToolOptions {
     }
 }
 
+/// A process that is asked for whole answers: tier 0.
+pub struct Answerer {
+    tool: Tool,
+    timeout: Duration,
+    most: usize,
+    next: u64,
+}
+
+impl Answerer {
+    /// Starts it, or finds its command. Errors: as for tools.
+    pub fn start(options: &ToolOptions, resident: bool, command: &str, most: usize) -> Result<Answerer, Failure> {
+        let kind = if resident { Kind::Resident } else { Kind::Once };
+        let (_, mut tool) = Tool::parse(kind, &format!("tier0={command}"))?;
+        tool.ready(most)?;
+        Ok(Answerer { tool, timeout: Duration::from_secs(options.tool_timeout), most, next: 1 })
+    }
+
+    /// Asks for the output of an input; the reply is a JSON text.
+    pub fn ask(&mut self, input: &str, key: Digest) -> Result<String, EffectError> {
+        let id = self.next;
+        self.next += 1;
+        self.tool.reply(&Effect { capability: "tier0", input, index: 0, key }, id, self.timeout, self.most)
+    }
+}
+
 impl Processes {
     /// The records since the last time.
     pub fn take_records(&mut self) -> Vec<EffectRecord> {
@@ -106,17 +132,9 @@ impl auto_runtime::Tools for Processes {
         let Some(tool) = self.tools.get_mut(effect.capability) else {
             return Err(failed("tool-missing", "there is no such tool"));
         };
-        let deadline = Instant::now() + self.timeout;
         let id = self.next;
         self.next += 1;
-        let reply = match tool.kind {
-            Kind::Resident => tool.ask(effect, id, deadline, self.most),
-            Kind::Once => tool.run(effect, deadline, self.most),
-        };
-        reply.map_err(|error| match error.code {
-            "tool-timeout" => failed("tool-timeout", format!("no reply within {} s", self.timeout.as_secs())),
-            _ => error,
-        })
+        tool.reply(effect, id, self.timeout, self.most)
     }
 
     fn record(&mut self, record: EffectRecord) {
@@ -188,6 +206,19 @@ impl Tool {
         let running = Running::start(self.command(), most).map_err(|error| missing(error.to_string()))?;
         self.running = Some(running);
         Ok(())
+    }
+
+    /// Asks it, in its own way.
+    fn reply(&mut self, effect: &Effect<'_>, id: u64, timeout: Duration, most: usize) -> Result<String, EffectError> {
+        let deadline = Instant::now() + timeout;
+        let reply = match self.kind {
+            Kind::Resident => self.ask(effect, id, deadline, most),
+            Kind::Once => self.run(effect, deadline, most),
+        };
+        reply.map_err(|error| match error.code {
+            "tool-timeout" => failed("tool-timeout", format!("no reply within {} s", timeout.as_secs())),
+            _ => error,
+        })
     }
 
     /// Asks a resident tool, which is started again if it was killed.

@@ -6,7 +6,7 @@ mod contract;
 mod doctor;
 mod explain;
 mod gc;
-mod import;
+pub mod import;
 mod inspect;
 mod pass;
 mod record;

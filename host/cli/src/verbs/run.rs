@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
 use crate::reply::{Exit, Reply, say};
+use crate::tier0::{Answered, Tier0, Tier0Options};
 use crate::tools::{self, Processes, ToolOptions};
 
 /// Run an artifact on an input, a file of inputs, or a stream of them
@@ -20,12 +21,17 @@ use crate::tools::{self, Processes, ToolOptions};
 /// Exit code 0: it answered. 3: it abstained, with nothing on stdout and the reason on
 /// stderr. 5: it trapped or broke a limit. 6: the file is damaged.
 ///
+/// With --tier0 an input that the artifact does not answer is answered by the agent or model that
+/// it stands for, and with --store that answer is recorded for the next compile. Exit code 0 then,
+/// too; where the artifact trapped or broke a limit, stderr says ALARM.
+///
 /// An artifact that may ask for tools runs only if every one of them is given. What it asks
 /// is said on stderr, one line a call.
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host run triage.cbin --input '{\"subject\":\"Refund\"}'\n  \
     auto-host run triage.cbin --batch inputs.jsonl\n  \
     tail -f inputs.jsonl | auto-host run triage.cbin --stdio\n  \
+    auto-host run triage.cbin --stdio --tier0 'python3 agent.py' --store auto.db\n  \
     auto-host run inbox.cbin --input '{\"id\":7}' --tool 'look-up=python3 look_up.py'")]
 pub struct Opts {
     /// The artifact
@@ -34,6 +40,8 @@ pub struct Opts {
     source: Source,
     #[command(flatten)]
     tools: ToolOptions,
+    #[command(flatten)]
+    tier0: Tier0Options,
     /// With --batch: exit with 3 if any input was abstained on
     #[arg(long, requires = "batch")]
     strict: bool,
@@ -69,9 +77,11 @@ impl Opts {
         if !program.manifest().guarded {
             eprintln!("note: this artifact has no guard, as its contract asks; it answers whatever has the right type");
         }
+        let most = sandbox.limits().input;
         let mut runner = Runner {
             session: program.session().checked(true),
-            tools: self.tools.start(&program.manifest().capabilities, sandbox.limits().input)?,
+            tier0: self.tier0.start(global, &program, &self.tools, most)?,
+            tools: self.tools.start(&program.manifest().capabilities, most)?,
             limits: RunLimits { effects: self.tools.max_tool_calls, run: self.tools.run_id.clone() },
         };
         refuse_ungranted(&program, &runner.tools)?;
@@ -119,17 +129,68 @@ fn refuse_ungranted(program: &Program, tools: &Processes) -> Result<(), Failure>
 }
 
 /// What runs inputs.
-struct Runner {
+struct Runner<'a> {
     session: Session,
     tools: Processes,
     limits: RunLimits,
+    tier0: Option<Tier0<'a>>,
 }
 
-impl Runner {
-    /// Runs an input; also what effects there were.
-    fn run(&mut self, input: &str) -> (Result<Outcome, CallError>, Vec<EffectRecord>) {
+/// What became of an input.
+struct Ran {
+    /// Of the artifact's own run.
+    outcome: Result<Outcome, CallError>,
+    effects: Vec<EffectRecord>,
+    /// What tier 0 came to, where it was asked.
+    tier0: Option<Result<Answered, Failure>>,
+}
+
+impl Runner<'_> {
+    /// Runs an input, and asks tier 0 where the artifact has no answer. Not where a tool was
+    /// called: what it did would be done twice.
+    fn run(&mut self, input: &str) -> Ran {
         let outcome = self.session.run_with(input, &mut self.tools, &self.limits);
-        (outcome, self.tools.take_records())
+        let effects = self.tools.take_records();
+        let tripped = match &outcome {
+            Ok(Outcome::Abstain { reason, .. }) => Some(reason.clone()),
+            Err(error) if Failure::from(error.clone()).exit == Exit::Broken => Some(error.code().to_owned()),
+            _ => None,
+        };
+        let tier0 = match (tripped, &mut self.tier0) {
+            (Some(why), Some(tier0)) if effects.is_empty() => {
+                if let Err(error) = &outcome {
+                    eprintln!("ALARM: the artifact failed ({}: {}); tier 0 is asked", error.code(), error.message);
+                }
+                Some(tier0.answer(input, &why))
+            }
+            _ => None,
+        };
+        Ran { outcome, effects, tier0 }
+    }
+}
+
+impl Ran {
+    /// Adds who answered, what tier 0 came to, and an alarm where the artifact failed.
+    fn tiers(&self, fields: Record) -> Record {
+        let Some(tier0) = &self.tier0 else { return fields };
+        let fields = match &self.outcome {
+            Err(error) => {
+                fields.with("alarm", Record::new().with("code", error.code()).with("message", error.message.as_str()))
+            }
+            Ok(outcome) => match describe(outcome).get("abstained") {
+                Some(novelty) => fields.with("abstained", novelty.clone()),
+                None => fields,
+            },
+        };
+        match tier0 {
+            Ok(answered) => {
+                fields.with("output", answered.output.value()).with("tier", 0u32).with("tier0", answered.fields.clone())
+            }
+            Err(failure) => {
+                let error = Record::new().with("code", failure.code.as_str()).with("message", failure.message.as_str());
+                fields.with("tier0", Record::new().with("error", error))
+            }
+        }
     }
 }
 
@@ -144,17 +205,41 @@ fn limits(global: &Global) -> Limits {
     limits
 }
 
-fn single(runner: &mut Runner, input: &str) -> Result<Reply, Failure> {
-    let (outcome, effects) = runner.run(input);
+fn single(runner: &mut Runner<'_>, input: &str) -> Result<Reply, Failure> {
+    let ran = runner.run(input);
+    let tiers = ran.tiers(Record::new());
+    match ran.tier0 {
+        Some(Ok(answered)) => {
+            let text = answered.output.into_string();
+            return Ok(Reply { data: true, ..Reply::done("answered", text, tiers) });
+        }
+        Some(Err(failure)) => {
+            let mut reply = alone(ran.outcome, &ran.effects)?;
+            reply.text.push_str(&format!("\ntier 0 does not answer either: {failure}"));
+            tiers.into_iter().for_each(|(key, value)| reply.fields.set(key, value));
+            return Ok(reply);
+        }
+        None => {}
+    }
+    let answered = runner.tier0.is_some() && matches!(ran.outcome, Ok(Outcome::Answer(_)));
+    let mut reply = alone(ran.outcome, &ran.effects)?;
+    if answered {
+        reply.fields.set("tier", 1u32);
+    }
+    Ok(reply)
+}
+
+/// What the artifact by itself came to.
+fn alone(outcome: Result<Outcome, CallError>, effects: &[EffectRecord]) -> Result<Reply, Failure> {
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
             let reply = Reply::from(Failure::from(error));
-            let fields = with_effects(reply.fields.clone(), &effects);
+            let fields = with_effects(reply.fields.clone(), effects);
             return Ok(Reply { fields, ..reply });
         }
     };
-    let fields = with_effects(describe(&outcome), &effects);
+    let fields = with_effects(describe(&outcome), effects);
     Ok(match outcome {
         Outcome::Answer(answer) => Reply { data: true, ..Reply::done("answered", answer, fields) },
         Outcome::Abstain { reason, score, limit } => {
@@ -186,7 +271,7 @@ fn with_effects(fields: Record, effects: &[EffectRecord]) -> Record {
 }
 
 /// Runs each line; a line that cannot be answered becomes an `error` object.
-fn batch(runner: &mut Runner, inputs: &[u8], strict: bool, json: bool) -> Result<Reply, Failure> {
+fn batch(runner: &mut Runner<'_>, inputs: &[u8], strict: bool, json: bool) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     let mut results = Vec::new();
     for line in inputs.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
@@ -208,11 +293,12 @@ fn batch(runner: &mut Runner, inputs: &[u8], strict: bool, json: bool) -> Result
         .with("answered", counts.answered)
         .with("abstained", counts.abstained)
         .with("failed", counts.refused + counts.broken);
+    let fields = if runner.tier0.is_some() { fields.with("deopts", counts.deopts) } else { fields };
     Ok(Reply::done("batch", "", fields).exit(exit))
 }
 
 /// Runs each line of stdin as it comes, until the end of it.
-fn stream(runner: &mut Runner) -> Result<Reply, Failure> {
+fn stream(runner: &mut Runner<'_>) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock();
@@ -233,38 +319,47 @@ fn stream(runner: &mut Runner) -> Result<Reply, Failure> {
 #[derive(Default)]
 struct Counts {
     answered: u64,
+    /// Of these, by tier 0.
+    deopts: u64,
     abstained: u64,
     refused: u64,
     broken: u64,
 }
 
-fn answer(runner: &mut Runner, line: &[u8], counts: &mut Counts) -> Record {
-    let (outcome, effects) = match std::str::from_utf8(line) {
-        Ok(text) => {
-            let (outcome, effects) = runner.run(text.trim());
-            (outcome.map_err(Failure::from), effects)
-        }
-        Err(_) => (Err(Failure::new(Exit::Refused, "bad-input", "the input is not UTF-8")), Vec::new()),
+fn answer(runner: &mut Runner<'_>, line: &[u8], counts: &mut Counts) -> Record {
+    let Ok(text) = std::str::from_utf8(line) else {
+        counts.refused += 1;
+        return error(&Failure::new(Exit::Refused, "bad-input", "the input is not UTF-8"));
     };
-    let fields = match outcome {
-        Ok(outcome) => {
+    let ran = runner.run(text.trim());
+    let fields = match (&ran.outcome, &ran.tier0) {
+        (_, Some(Ok(_))) => {
+            counts.answered += 1;
+            counts.deopts += 1;
+            Record::new()
+        }
+        (Ok(outcome), _) => {
             match outcome {
                 Outcome::Abstain { .. } => counts.abstained += 1,
                 Outcome::Answer(_) | Outcome::Request { .. } => counts.answered += 1,
             }
-            describe(&outcome)
-        }
-        Err(failure) => {
-            if failure.exit == Exit::Broken {
-                counts.broken += 1
-            } else {
-                counts.refused += 1
+            match (outcome, &runner.tier0) {
+                (Outcome::Answer(_), Some(_)) => describe(outcome).with("tier", 1u32),
+                _ => describe(outcome),
             }
-            let error = Record::new().with("code", failure.code).with("message", failure.message);
-            Record::new().with("error", error)
+        }
+        (Err(failed), _) => {
+            let failure = Failure::from(failed.clone());
+            *(if failure.exit == Exit::Broken { &mut counts.broken } else { &mut counts.refused }) += 1;
+            error(&failure)
         }
     };
-    with_effects(fields, &effects)
+    with_effects(ran.tiers(fields), &ran.effects)
+}
+
+fn error(failure: &Failure) -> Record {
+    let error = Record::new().with("code", failure.code.as_str()).with("message", failure.message.as_str());
+    Record::new().with("error", error)
 }
 
 fn describe(outcome: &Outcome) -> Record {

@@ -1,7 +1,8 @@
 //! The demo: the main job on the shipped example, from recording to a running `.cbin`.
 //!
 //! Reads like the job: a model behind HTTP, an agent recorded twice, census, verdict,
-//! compile, answers for tickets nobody recorded, and everything that must be refused being
+//! compile, answers for tickets nobody recorded, one that trips the guard and is answered by
+//! the model, recorded, compiled and then known, and everything that must be refused being
 //! refused. Any expectation that breaks ends it with the step's output. What it writes is
 //! under `target/demo`; what it reads is in `evals/demo`.
 
@@ -39,6 +40,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     demo.compile()?;
     let comparison = demo.answers(&model)?;
     demo.abstains()?;
+    demo.ratchet(&model)?;
     demo.refuses()?;
     demo.tau_bench(workspace)?;
     let figures = demo.measure(comparison)?;
@@ -161,6 +163,30 @@ impl Demo {
         let far = std::fs::read_to_string(self.data.join("far.json"))?;
         let reply = self.host.expect(3, &["run", "triage.cbin", "--input", far.trim()])?;
         ensure!(reply.stdout.is_empty(), "an abstention must leave stdout empty");
+        Ok(())
+    }
+
+    /// The guard's trip becomes an answer: tier 0 is asked once, and the next artifact knows.
+    fn ratchet(&self, model: &Model) -> Result<()> {
+        heading("The same ticket, asked once and then known");
+        say("With --tier0 the model is asked where the guard trips, under a cap. Its answer is held to the");
+        say("contract, returned, and recorded with what it cost.");
+        let far = std::fs::read_to_string(self.data.join("far.json"))?;
+        let (contract, prices) = (self.file("demo.contract.toml"), self.file("prices.toml"));
+        let calls = model.calls()?;
+        let ask = ["run", "triage.cbin", "--input", far.trim(), "--tier0", "model:openai/policy"];
+        let money = ["--spend-cap-usd", "0.05", "--model-prices", &prices];
+        let keep = ["--contract", &contract, "--store", "demo.db"];
+        let ledger = self.folder.join("spend.jsonl").display().to_string();
+        let host = self.host.with("OPENAI_BASE_URL", &model.url()).with("AUTO_SPEND_LEDGER", &ledger);
+        let asked = host.expect(0, &[&ask[..], &money, &keep].concat())?;
+        ensure!(model.calls()? == calls + 1, "tier 0 is asked once");
+        say("Compiled again, the artifact answers it by itself; the model is not asked.");
+        let compile = ["compile", "--contract", &contract, "--store", "demo.db", "--out", "triage-2.cbin"];
+        self.host.expect(0, &compile)?;
+        let known = self.host.expect(0, &["run", "triage-2.cbin", "--input", far.trim()])?;
+        ensure!(known.stdout == asked.stdout, "tier 1 answers {}, tier 0 answered {}", known.stdout, asked.stdout);
+        ensure!(model.calls()? == calls + 1, "the model was asked again");
         Ok(())
     }
 
