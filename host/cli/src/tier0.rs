@@ -24,7 +24,7 @@ use crate::models::{ModelOptions, Paid};
 use crate::options::Global;
 use crate::reply::Exit;
 use crate::spool::Spool;
-use crate::tools::{Answerer, ToolOptions};
+use crate::tools::{Answerer, ToolOptions, unfenced};
 
 /// Who answers where the artifact does not.
 #[derive(Args)]
@@ -48,8 +48,6 @@ pub struct Tier0Options {
     /// Hold what tier 0 answers to this contract, which must be the artifact's
     #[arg(long, value_name = "FILE", requires = "tier_0")]
     contract: Option<PathBuf>,
-    #[command(flatten)]
-    models: ModelOptions,
 }
 
 /// What can be asked, and how its answers are checked and kept.
@@ -90,6 +88,8 @@ impl Tier0Options {
         global: &'a Global,
         program: &Program,
         tools: &ToolOptions,
+        models: &ModelOptions,
+        session: &str,
         most: usize,
     ) -> Result<Option<Tier0<'a>>, Failure> {
         let manifest = program.manifest();
@@ -98,7 +98,7 @@ impl Tier0Options {
         let who = match (&self.tier0, &self.tier0_once) {
             (None, None) => return Ok(None),
             (Some(name), _) if name.starts_with("model:") => {
-                let paid = Box::new(self.models.open(name, &session(program))?);
+                let paid = Box::new(models.open(name, session)?);
                 let prompt = self.tier0_prompt.as_deref().map(files::read).transpose()?.unwrap_or_default();
                 let system = instructions(manifest, &String::from_utf8_lossy(&prompt));
                 Who::Model { paid, system, tokens: self.tier0_tokens }
@@ -196,7 +196,7 @@ fn contract(path: &Path, manifest: &Manifest) -> Result<Contract, Failure> {
 }
 
 /// A cap is for one run of an artifact.
-fn session(program: &Program) -> String {
+pub fn session(program: &Program) -> String {
     format!("run {} {} {}", program.id(), std::process::id(), now().as_millis())
 }
 
@@ -217,9 +217,7 @@ fn instructions(manifest: &Manifest, prompt: &str) -> String {
 
 /// The JSON that a model said, inside a code fence or not; its words, where text is wanted.
 fn read(said: &str, wanted: &Type) -> Result<Value, String> {
-    let text = said.trim();
-    let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
-    let text = fenced.map_or(text, |text| text.strip_prefix("json").unwrap_or(text).trim());
+    let text = unfenced(said);
     match Value::parse(text) {
         Ok(value) => Ok(value),
         Err(_) if *wanted == Type::Text => Ok(Value::from(text)),

@@ -20,6 +20,7 @@ use clap::Args;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::failure::Failure;
+use crate::models::{ModelOptions, Paid};
 use crate::reply::Exit;
 
 /// Which tools there are and what they may do.
@@ -27,7 +28,8 @@ use crate::reply::Exit;
 pub struct ToolOptions {
     /// Grant the capability tool:NAME: a process that is started once and speaks JSON lines,
     /// {"id","name","input","key"} in, {"id","ok"} or {"id","err"} out. The command is split
-    /// into words as a shell would, and run without one. `model:ID=CMD` grants a model
+    /// into words as a shell would, and run without one. `model:NAME=CMD` grants the capability
+    /// of a model; with `model:ID` in the place of CMD a model does it, under --spend-cap-usd
     #[arg(long, value_name = "NAME=CMD")]
     tool: Vec<String>,
     /// Grant it with a process for every call: the input on stdin, the reply on stdout, both
@@ -50,6 +52,7 @@ pub struct ToolOptions {
 enum Kind {
     Resident,
     Once,
+    Model,
 }
 
 struct Tool {
@@ -57,7 +60,11 @@ struct Tool {
     name: String,
     words: Vec<String>,
     running: Option<Running>,
+    paid: Option<Paid>,
 }
+
+/// The most tokens of what a model does for an artifact.
+const MODEL_TOKENS: u32 = 4_096;
 
 /// The tools of a run, by capability.
 pub struct Processes {
@@ -71,8 +78,15 @@ pub struct Processes {
 
 impl ToolOptions {
     /// The tools that an artifact may ask for, ready: resident ones started, the commands of
-    /// the others found. Errors: `bad-tool`, `tool-missing`.
-    pub fn start(&self, wanted: &[String], most: usize) -> Result<Processes, Failure> {
+    /// the others found, models opened for this session. Errors: `bad-tool`, `tool-missing`, and
+    /// those of models.
+    pub fn start(
+        &self,
+        wanted: &[String],
+        most: usize,
+        models: &ModelOptions,
+        session: &str,
+    ) -> Result<Processes, Failure> {
         let mut tools = BTreeMap::new();
         let kinds = [(Kind::Resident, &self.tool), (Kind::Once, &self.tool_once)];
         for (kind, text) in kinds.iter().flat_map(|(kind, texts)| texts.iter().map(|text| (*kind, text))) {
@@ -84,7 +98,10 @@ impl ToolOptions {
         }
         tools.retain(|capability, _| wanted.contains(capability));
         for tool in tools.values_mut() {
-            tool.ready(most)?;
+            match tool.kind {
+                Kind::Model => tool.paid = Some(models.open(&tool.words[0], session)?),
+                Kind::Resident | Kind::Once => tool.ready(most)?,
+            }
         }
         let timeout = Duration::from_secs(self.tool_timeout);
         Ok(Processes { tools, timeout, most, next: 1, records: Vec::new() })
@@ -175,16 +192,19 @@ impl Tool {
         if name.is_empty() {
             return Err(bad("there is no name before the `=`"));
         }
-        if words.is_empty() {
-            return Err(bad("there is no command behind the `=`"));
-        }
+        let Some(first) = words.first() else { return Err(bad("there is no command behind the `=`")) };
+        let kind = match (kind, first.starts_with("model:")) {
+            (Kind::Resident, true) if words.len() == 1 => Kind::Model,
+            (_, true) => return Err(bad("a model is given with --tool, and takes no arguments")),
+            (kind, false) => kind,
+        };
         let capability = if name.starts_with("tool:") || name.starts_with("model:") {
             name.to_owned()
         } else {
             format!("tool:{name}")
         };
         let name = capability.split_once(':').map_or(name, |(_, name)| name).to_owned();
-        Ok((capability, Tool { kind, name, words, running: None }))
+        Ok((capability, Tool { kind, name, words, running: None, paid: None }))
     }
 
     fn command(&self) -> Command {
@@ -214,11 +234,26 @@ impl Tool {
         let reply = match self.kind {
             Kind::Resident => self.ask(effect, id, deadline, most),
             Kind::Once => self.run(effect, deadline, most),
+            Kind::Model => self.consult(effect),
         };
         reply.map_err(|error| match error.code {
             "tool-timeout" => failed("tool-timeout", format!("no reply within {} s", timeout.as_secs())),
             _ => error,
         })
+    }
+
+    /// Asks a model. Its words are the reply: as JSON where they are JSON, else as a text.
+    fn consult(&self, effect: &Effect<'_>) -> Result<String, EffectError> {
+        let Some(paid) = &self.paid else { return Err(failed("tool-missing", "there is no such model")) };
+        let system = format!(
+            "You are the step {} of an agent. The message is what the step is given, as JSON. Answer with what it \
+             gives and nothing else: a JSON value, or plain words where that is a text.",
+            Value::from(self.name.as_str())
+        );
+        let reply = paid.question(&system, effect.input, MODEL_TOKENS);
+        let reply = reply.map_err(|error| failed(error.code, error.message))?;
+        let text = unfenced(&reply.text);
+        Ok(Value::parse(text).unwrap_or_else(|_| Value::from(text)).to_string())
     }
 
     /// Asks a resident tool, which is started again if it was killed.
@@ -270,6 +305,13 @@ impl Tool {
         }
         read_value(&output)
     }
+}
+
+/// What a model said, without the code fence that it may stand in.
+pub fn unfenced(said: &str) -> &str {
+    let text = said.trim();
+    let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    fenced.map_or(text, |text| text.strip_prefix("json").unwrap_or(text).trim())
 }
 
 fn timeout() -> EffectError {

@@ -11,9 +11,10 @@ use clap::Args;
 use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
+use crate::models::ModelOptions;
 use crate::options::Global;
 use crate::reply::{Exit, Reply, say};
-use crate::tier0::{Answered, Tier0, Tier0Options};
+use crate::tier0::{self, Answered, Tier0, Tier0Options};
 use crate::tools::{self, Processes, ToolOptions};
 
 /// Run an artifact on an input, a file of inputs, or a stream of them
@@ -42,6 +43,8 @@ pub struct Opts {
     tools: ToolOptions,
     #[command(flatten)]
     tier0: Tier0Options,
+    #[command(flatten)]
+    models: ModelOptions,
     /// With --batch: exit with 3 if any input was abstained on
     #[arg(long, requires = "batch")]
     strict: bool,
@@ -78,10 +81,11 @@ impl Opts {
             eprintln!("note: this artifact has no guard, as its contract asks; it answers whatever has the right type");
         }
         let most = sandbox.limits().input;
+        let session = tier0::session(&program);
         let mut runner = Runner {
             session: program.session().checked(true),
-            tier0: self.tier0.start(global, &program, &self.tools, most)?,
-            tools: self.tools.start(&program.manifest().capabilities, most)?,
+            tier0: self.tier0.start(global, &program, &self.tools, &self.models, &session, most)?,
+            tools: self.tools.start(&program.manifest().capabilities, most, &self.models, &session)?,
             limits: RunLimits { effects: self.tools.max_tool_calls, run: self.tools.run_id.clone() },
         };
         refuse_ungranted(&program, &runner.tools)?;
@@ -122,7 +126,10 @@ fn refuse_ungranted(program: &Program, tools: &Processes) -> Result<(), Failure>
     let flags: Vec<String> = missing
         .iter()
         .filter(|name| name.starts_with("tool:") || name.starts_with("model:"))
-        .map(|name| format!("--tool '{}=CMD'", name.strip_prefix("tool:").unwrap_or(name)))
+        .map(|name| match name.strip_prefix("tool:") {
+            Some(tool) => format!("--tool '{tool}=CMD'"),
+            None => format!("--tool '{name}=CMD' or --tool '{name}=model:PROVIDER/NAME'"),
+        })
         .collect();
     let failure = Failure::new(Exit::Refused, "not-granted", message);
     Err(if flags.is_empty() { failure } else { failure.help(format!("grant it with {}", flags.join(" "))) })
