@@ -60,7 +60,7 @@ struct Tool {
     name: String,
     words: Vec<String>,
     running: Option<Running>,
-    paid: Option<Paid>,
+    paid: Option<Box<Paid>>,
 }
 
 /// The most tokens of what a model does for an artifact.
@@ -99,7 +99,7 @@ impl ToolOptions {
         tools.retain(|capability, _| wanted.contains(capability));
         for tool in tools.values_mut() {
             match tool.kind {
-                Kind::Model => tool.paid = Some(models.open(&tool.words[0], session)?),
+                Kind::Model => tool.paid = Some(Box::new(models.open(&tool.words[0], session)?)),
                 Kind::Resident | Kind::Once => tool.ready(most)?,
             }
         }
