@@ -163,6 +163,15 @@ fn a_judge_is_asked_about_rare_recordings_and_examples_once_each_and_it_says_so_
     let id = at(&report, &["eval_run"]).as_text().unwrap();
     let record = Value::parse(fs::read(greeter.path("auto-runs").join(format!("{id}.json"))).unwrap()).unwrap();
     assert_eq!(at(&record, &["judged", "opinions"]).as_list().unwrap().len(), 3, "each opinion is on record");
+    let (exit, text) = ran(greeter.host(&["inspect", &format!("auto-runs/{id}.json")]));
+    assert!(exit == Some(0) && text.contains("JUDGED by openai/gpt-4o: 3 opinions"), "{text}");
+    let (exit, ledger) = json(greeter.host(&["inspect", "spend.jsonl"]));
+    assert_eq!((exit, at(&ledger, &["kind"]).as_text()), (Some(0), Some("ledger")), "{ledger}");
+    assert_eq!(at(&ledger, &["spent_micro_usd"]).as_u64(), Some(3 * 1_020));
+    let mut damaged = fs::read(greeter.path("spend.jsonl")).unwrap();
+    damaged[200] ^= 1;
+    fs::write(greeter.path("damaged.jsonl"), damaged).unwrap();
+    assert_eq!(ran(greeter.host(&["inspect", "damaged.jsonl"])).0, Some(6));
 
     let (exit, report) = json(greeter.verify(&[&PAID[..], &["--artifact", "greet.cbin"]].concat()));
     assert_eq!(exit, Some(0), "{report}");
@@ -203,6 +212,31 @@ fn a_judge_that_says_neither_decides_nothing() {
     assert_eq!(exit, Some(4), "{text}");
     assert_eq!(server.received().len(), 2, "the other question is asked all the same");
     assert_eq!(ran(greeter.compile(&PAID)).0, Some(0), "it is asked again, and says something this time");
+}
+
+#[test]
+fn a_recorded_judge_says_the_same_without_network_key_or_money() {
+    let server = Server::start(|_, question| lenient(question));
+    let greeter = Greeter::new(&["Hi Zoe!"], "", &server);
+    let record = [&PAID[..], &["--model-mode", "record:tape.jsonl"]].concat();
+    assert_eq!(ran(greeter.compile(&record)).0, Some(0));
+    let (first, spent) = (fs::read(greeter.path("greet.cbin")).unwrap(), greeter.spent());
+    fs::remove_dir_all(greeter.path("auto-runs/judged")).unwrap();
+
+    let replay = ["--teacher", "model:openai/gpt-4o", "--model-mode", "replay:tape.jsonl"];
+    let mut again = greeter.compile(&replay);
+    again.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
+    let (exit, text) = ran(again);
+    assert_eq!(exit, Some(0), "{text}");
+    assert!(text.contains("JUDGED by openai/gpt-4o: 2 opinions"), "{text}");
+    assert!(first == fs::read(greeter.path("greet.cbin")).unwrap());
+    assert_eq!((server.received().len(), greeter.spent()), (2, spent));
+
+    fs::remove_dir_all(greeter.path("auto-runs/judged")).unwrap();
+    fs::write(greeter.path("tape.jsonl"), "").unwrap();
+    let (exit, text) = ran(greeter.compile(&replay));
+    assert_eq!(exit, Some(4), "{text}");
+    assert!(text.contains("[replay-unknown]"), "{text}");
 }
 
 /// Kills the command when the model has the question, and says how often it was asked.

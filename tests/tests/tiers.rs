@@ -206,6 +206,8 @@ fn a_model_answers_under_the_cap_and_what_it_cost_is_recorded() {
     let reference = Store::open_read(shouter.path("shout.db")).unwrap().reference("shout", &scope).unwrap();
     assert!(reference.costs.contains(&Some(300)) && reference.tokens.contains(&Some(105)), "{reference:?}");
     assert_eq!(auto_model::Ledger::open(&shouter.path("spend.jsonl")).unwrap().spent().0, 300);
+    let found = Command::new("grep").args(["-rla", "sk-tier", "."]).current_dir(shouter.0.path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "", "the key is in no trace, store or ledger");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod exchange;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
+mod hearing;
 mod jobs;
 mod journal;
 mod judge;
@@ -48,9 +49,10 @@ mod wire;
 
 pub use auto_files::Holder;
 pub use auto_schema::evidence::{Observation, Operation, Reference, Run, Runs};
-pub use driver::{Ended, Hearing, Job, JobReport, Progress, Verdicts, Waiting};
+pub use driver::{Ended, Job, JobReport, Progress, Waiting};
 pub use engine::{ARTIFACTS, Engine, Options};
 pub use fault::{Error, Fault, FaultClass};
+pub use hearing::{Hearing, Verdicts};
 pub use judge::{Opinions, Teacher, Unanswered};
 pub use limits::{Budget, Limits};
 pub use name::InterfaceName;

@@ -1,7 +1,7 @@
 //! The verbs, a file each. A verb takes its options and ends with a reply or a failure.
 
 mod census;
-mod compile;
+pub mod compile;
 mod contract;
 mod doctor;
 mod explain;

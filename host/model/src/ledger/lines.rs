@@ -9,7 +9,7 @@ use auto_json::{Record, Value};
 use auto_schema::digest::{Digest, Hasher};
 
 /// Opens a line, with the length and its checksum still to come.
-const OPEN: &str = "{\"bytes\":\"";
+pub(super) const OPEN: &str = "{\"bytes\":\"";
 const HEAD: &str = "\",\"head\":\"";
 const AFTER_HEAD: &str = "\",";
 const SUM: &str = ",\"sum\":\"";

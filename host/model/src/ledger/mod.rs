@@ -85,16 +85,37 @@ impl Ledger {
     /// Opens the ledger of a file, which is made by the first reservation. Codes:
     /// `ledger-damaged`, `ledger-io`.
     pub fn open(path: &Path) -> Result<Ledger, ModelError> {
-        let mut ledger = Ledger {
+        let mut ledger = Ledger::none(path);
+        ledger.catch_up()?;
+        Ok(ledger)
+    }
+
+    fn none(path: &Path) -> Ledger {
+        Ledger {
             path: path.to_owned(),
             end: 0,
             chain: Chain::start(),
             sessions: BTreeMap::new(),
             open: BTreeMap::new(),
             next: 0,
-        };
-        ledger.catch_up()?;
+        }
+    }
+
+    /// Whether a file begins as a ledger does.
+    pub fn starts(bytes: &[u8]) -> bool {
+        bytes.starts_with(lines::OPEN.as_bytes())
+    }
+
+    /// Reads the bytes of a ledger, of which the path is told in errors. Code: `ledger-damaged`.
+    pub fn read(path: &Path, bytes: &[u8]) -> Result<Ledger, ModelError> {
+        let mut ledger = Ledger::none(path);
+        ledger.count(bytes)?;
         Ok(ledger)
+    }
+
+    /// Every session and what it came to.
+    pub fn sessions(&self) -> impl Iterator<Item = (&str, &Totals)> {
+        self.sessions.iter().map(|(session, totals)| (session.as_str(), totals))
     }
 
     /// What a session came to, as far as was read.
@@ -176,7 +197,12 @@ impl Ledger {
                 read.map_err(|error| self.unusable(&error))?
             }
         };
-        let mut rest = bytes.as_slice();
+        self.count(&bytes)
+    }
+
+    /// Counts every whole line.
+    fn count(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+        let mut rest = bytes;
         loop {
             match self.chain.read(rest) {
                 Next::Line(record, after) => {

@@ -58,6 +58,26 @@ fn it_is_json_lines_that_only_the_owner_reads() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+#[test]
+fn any_bytes_are_read_or_refused() {
+    let (_folder, path) = scratch();
+    let bytes = written(&path);
+    assert!(Ledger::starts(&bytes) && !Ledger::starts(b"{\"event\":\"ledger\"}"));
+    let whole = Ledger::read(&path, &bytes).unwrap();
+    assert_eq!(
+        whole.sessions().map(|(session, totals)| (session, totals.spent.0)).collect::<Vec<_>>(),
+        [("a", 60), ("b", 7)]
+    );
+    for at in 0..bytes.len() {
+        for damage in [&b"\xff\xfe"[..], b"99999999", b"{", b"\"}\n", b"\0\0\0\0"] {
+            let with = [&bytes[..at], damage, &bytes[at..]].concat();
+            let _ = Ledger::read(&path, &with);
+            let over = [&bytes[..at], damage].concat();
+            let _ = Ledger::read(&path, &over);
+        }
+    }
+}
+
 /// What the lines that are whole before a cut say was spent.
 fn expected(cut: usize, bytes: &[u8]) -> u64 {
     let lines = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();

@@ -2,6 +2,7 @@
 //! manifests, compiled code.
 
 use auto_json::{Record, Value};
+use auto_model::Ledger;
 use auto_schema::ir::{Graph, Violation};
 use auto_schema::manifest::Manifest;
 use auto_store::{Store, StoreError};
@@ -28,6 +29,7 @@ pub fn describe(file: &File<'_>, _: &Global) -> Result<Option<Reply>, Failure> {
             whole("cache-entry", place, &line, Record::new())
         }
         bytes if bytes.starts_with(b"\x7fELF") => native(file),
+        bytes if Ledger::starts(bytes) => ledger(file),
         _ => match graph(file).or_else(|| manifest(file)) {
             Some(reply) => reply,
             None => return Ok(None),
@@ -62,6 +64,24 @@ fn store(file: &File<'_>) -> Result<Reply, Failure> {
         line.push_str(&format!("\n  {}: {traces} with {spans}{cut}", task.task));
     }
     Ok(whole("store", &file.place, &line, Record::new().with("tasks", rows)))
+}
+
+/// What models cost, by session.
+fn ledger(file: &File<'_>) -> Reply {
+    let ledger = match Ledger::read(file.path, &file.bytes) {
+        Ok(ledger) => ledger,
+        Err(error) => return damaged("ledger", &file.place, error),
+    };
+    let mut line = format!("a ledger of what models cost: {} USD", ledger.spent());
+    let mut rows: Vec<Value> = Vec::new();
+    for (session, totals) in ledger.sessions() {
+        let calls = count(totals.calls, "call");
+        line.push_str(&format!("\n  {session}: {calls}, {} USD", totals.spent));
+        let row = Record::new().with("session", session).with("calls", totals.calls);
+        rows.push(row.with("spent_micro_usd", totals.spent.0).into());
+    }
+    let fields = Record::new().with("spent_micro_usd", ledger.spent().0).with("sessions", rows);
+    whole("ledger", &file.place, &line, fields)
 }
 
 /// Machine code, which may be what some wasmtime compiled.

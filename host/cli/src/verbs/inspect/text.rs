@@ -11,7 +11,7 @@ use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::options::Global;
 use crate::reply::{Exit, Reply};
-use crate::verbs::import;
+use crate::verbs::{compile, import};
 
 pub fn describe(file: &File<'_>, global: &Global) -> Result<Option<Reply>, Failure> {
     if let Some(reply) = traces(file, global)? {
@@ -62,7 +62,9 @@ fn traces(file: &File<'_>, global: &Global) -> Result<Option<Reply>, Failure> {
 /// The record of an eval run. Its name is the SHA-256 of its contents.
 fn eval_run(file: &File<'_>, text: &str, value: &Value) -> Option<Reply> {
     let keys = ["contract", "evidence", "findings", "format", "gates", "scope", "status", "subject", "task"];
-    let record = value.as_record().filter(|record| record.iter().map(|(key, _)| key).eq(keys))?;
+    // `judged` is there only where a judge was asked.
+    let own = |record: &&Record| record.iter().map(|(key, _)| key).filter(|key| *key != "judged").eq(keys);
+    let record = value.as_record().filter(own)?;
     let id = Digest::of(&file.bytes).to_string();
     let canonical = Canonical::of(text).is_ok_and(|canonical| canonical.as_str() == text);
     let named = named_digest(file.path).is_none_or(|name| name == id);
@@ -72,8 +74,13 @@ fn eval_run(file: &File<'_>, text: &str, value: &Value) -> Option<Reply> {
     let part = |key: &str| record.get(key).and_then(Value::as_text).unwrap_or_default();
     let findings = record.get("findings").and_then(Value::as_list).unwrap_or_default().len();
     let findings = count(findings as u64, "finding");
-    let line = format!("the record of an eval run of the task {:?}: {}, {findings}", part("task"), part("status"));
+    let mut line = format!("the record of an eval run of the task {:?}: {}, {findings}", part("task"), part("status"));
     let fields = Record::new().with("id", id).with("status", part("status")).with("task", part("task"));
+    let fields = compile::with_judge(fields, record.get("judged"), None);
+    let judged = compile::judged_line(fields.get("judged"));
+    if !judged.is_empty() {
+        line.push_str(&format!("\n  {}", judged.trim_end()));
+    }
     Some(whole("eval-run", &file.place, &line, fields))
 }
 
