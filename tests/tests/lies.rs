@@ -189,6 +189,19 @@ fn a_program_that_does_not_fit_is_refused_by_check() {
 }
 
 #[test]
+fn a_rewrite_that_does_not_fit_is_not_taken() {
+    let bench = Bench::new();
+    bench.lie("lying-optimize");
+    let manifest = bench.sealed(&["lying-optimize.wasm"], &[]);
+    assert_eq!(manifest.agreement, Some(1_000_000));
+    let remarked = |note: &String| note.starts_with("optimize remark") && note.contains("the program stays as it was");
+    assert!(manifest.notes.iter().any(remarked), "{:?}", manifest.notes);
+    std::fs::remove_file(bench.path("shout.cbin")).unwrap();
+    let without = bench.sealed(&["lying-optimize.wasm"], &["--no-optimize"]);
+    assert!(!without.notes.iter().any(|note| note.starts_with("optimize")), "{:?}", without.notes);
+}
+
+#[test]
 fn a_check_that_approves_everything_does_not_get_past_the_gate() {
     let bench = Bench::new();
     bench.lie("lying-extract");

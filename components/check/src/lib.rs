@@ -12,6 +12,7 @@ mod words;
 
 use auto_json::Value;
 use auto_kit::{Fault, json, types};
+use auto_lang::graphs::well_typed;
 use program::{Outcome, Program};
 
 #[allow(missing_docs, unused_qualifications, clippy::all)]
@@ -64,8 +65,12 @@ impl explaining::Guest for Component {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Program, Fault> {
+/// The program of a graph in canonical bytes.
+///
+/// Faults: `bad-graph`, `bad-expression`, `bad-type`, `unsupported-node`.
+pub fn read(bytes: &[u8]) -> Result<Program, Fault> {
     let graph = auto_kit::graph(bytes)?;
+    well_typed(&graph).map_err(|error| Fault::new(error.code, error.message).at(error.at))?;
     Program::new(graph).map_err(|error| Fault::new(error.code, error.message).at(error.at))
 }
 

@@ -66,6 +66,10 @@ fn the_parting_expression_is_the_deepest_to_blame() {
         ("[$.a, add($.a, 1)]", "[5, 7]", "add($.a, 1)"),
         ("[$.a]", "[5, 7]", "[$.a]"),
         ("default($.z, $.a)", "6", "$.a"),
+        ("map([1, $.a], x => [x, add(x, 1)])", "[[1, 2], [5, 7]]", "add(x, 1)"),
+        ("map([1, $.a], x => x)", "[1]", "[1, $.a]"),
+        ("join(map(words(\"p q\"), w => concat(w, $.s)), \"-\")", "\"px-q!\"", "$.s"),
+        ("join(split(\"p q\", \" \"), \"-\")", "\"p-r\"", "split(\"p q\", \" \")"),
     ] {
         let program = parse(program).unwrap();
         assert_eq!(parting(&program, &input, &value(expected)), at, "{program}");

@@ -19,6 +19,8 @@ pub struct Config {
     pub candidates: u32,
     /// The share of held-out inputs the guard must admit, in parts per million.
     pub quantile: u32,
+    /// Whether the program is rewritten into a shorter one that is equal; default true.
+    pub optimize: bool,
     /// A module to seal instead of a program of ours.
     pub module: Option<Vec<u8>>,
 }
@@ -29,8 +31,15 @@ impl Config {
         let bad = |message: String| fault("bad-config", message);
         let value = Value::parse(text).map_err(|error| bad(error.to_string()))?;
         let record = value.as_record().ok_or_else(|| bad("the configuration is not an object".into()))?;
-        let mut config =
-            Config { seed: 0, folds: 5, steps: 20_000_000, candidates: 8, quantile: 950_000, module: None };
+        let mut config = Config {
+            seed: 0,
+            folds: 5,
+            steps: 20_000_000,
+            candidates: 8,
+            quantile: 950_000,
+            optimize: true,
+            module: None,
+        };
         for (key, value) in record.iter() {
             let number = || value.as_u64().ok_or_else(|| bad(format!("{key} is not a whole number")));
             let small = || number().and_then(|n| u32::try_from(n).map_err(|_| bad(format!("{key} is too large"))));
@@ -40,6 +49,10 @@ impl Config {
                 "steps" => config.steps = number()?,
                 "candidates" => config.candidates = small()?,
                 "quantile" => config.quantile = small()?,
+                "optimize" => {
+                    config.optimize =
+                        value.as_bool().ok_or_else(|| bad("optimize is neither true nor false".into()))?;
+                }
                 "module" => {
                     let text = value.as_text().ok_or_else(|| bad("module is not text".into()))?;
                     config.module = Some(STANDARD.decode(text).map_err(|_| bad("module is not base64".into()))?);

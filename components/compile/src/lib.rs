@@ -26,6 +26,7 @@ mod wire;
 
 use auto_json::Value;
 use auto_schema::contract::{Contract, GuardPolicy, Match};
+use auto_schema::ir::{Body, Graph};
 
 use auto::host::artifact::{Draft, seal};
 use auto::host::jobs::{Backend, Task};
@@ -34,6 +35,7 @@ use auto::pass::check::check;
 use auto::pass::emit::emit;
 use auto::pass::extract::{Budget, Candidate, Hints, Search};
 use auto::pass::guard::{Policy, calibrate};
+use auto::pass::optimize::rewrite;
 use auto::pass::types::{Fault, Observation, Outcome, Scored, Witness};
 use bindings::{auto, exports};
 use chain::Made;
@@ -112,7 +114,9 @@ fn compiled(
     }
     report.passed("check", format!("fits {} of {} observations", finding.agreeing, finding.checked));
 
-    let held_out = held_out(&known, &folds, searches)?;
+    let optimized = optimized(config, &best.program, &known, report)?;
+    let held_out = held_out(optimized.is_some(), &known, &folds, searches)?;
+    let best = Candidate { program: optimized.unwrap_or(best.program), ..best };
     report.held_out(&held_out, folds.len());
 
     let program = if contract.guard == GuardPolicy::Auto {
@@ -134,6 +138,50 @@ fn compiled(
         held_out,
         notes: report.notes(),
     }))
+}
+
+/// The program as the optimize pass rewrites it, where that is asked for and fits every
+/// observation as the program itself does.
+fn optimized(
+    config: &Config,
+    program: &[u8],
+    known: &[Observation],
+    report: &mut Report,
+) -> Result<Option<Vec<u8>>, Fault> {
+    if !config.optimize {
+        return Ok(None);
+    }
+    let rewritten = rewrite(program)?;
+    if rewritten == program {
+        return Ok(Some(rewritten));
+    }
+    let finding = check(&rewritten, known)?;
+    match finding.counterexamples.first() {
+        None => {
+            report.optimized(finding.checked, source(&rewritten).as_deref());
+            Ok(Some(rewritten))
+        }
+        Some(counterexample) => {
+            let why = format!(
+                "what optimize made of the program gives {} for {}, where it gave {}; the program stays as it was",
+                counterexample.got.as_deref().unwrap_or("nothing"),
+                counterexample.input,
+                counterexample.expected
+            );
+            report.remark("optimize", why);
+            Ok(None)
+        }
+    }
+}
+
+/// The text of a program of one expression.
+fn source(program: &[u8]) -> Option<String> {
+    let graph = Graph::from_bytes(program).ok()?;
+    let mut sources = graph.nodes.into_iter().filter_map(|node| match node.body {
+        Body::Expression { source } => Some(source),
+        _ => None,
+    });
+    sources.next().filter(|_| sources.next().is_none())
 }
 
 /// The cheapest program that was found, or the table of what was recorded where there is
@@ -215,6 +263,7 @@ fn synthesize(
 /// Runs, for each fold, the program found without it on the inputs held out, in the
 /// sandbox. A fold without a program abstains on all of its inputs.
 fn held_out(
+    optimize: bool,
     known: &[Observation],
     folds: &[Vec<usize>],
     searches: impl Iterator<Item = Result<Search, Fault>>,
@@ -226,7 +275,9 @@ fn held_out(
         let program = search.ok().and_then(|search| search.found.into_iter().next());
         let outcomes: Vec<Outcome> = match program {
             Some(found) => {
-                let module = emit(&found.program)?.module;
+                // Rewritten as the whole one is, so that the figure says something of that too.
+                let program = if optimize { rewrite(&found.program)? } else { found.program };
+                let module = emit(&program)?.module;
                 sandbox::run(&module, &inputs)?.into_iter().map(|replay| replay.outcome).collect()
             }
             None => inputs.iter().map(|_| Outcome::Abstain(report::no_program())).collect(),

@@ -46,6 +46,14 @@ impl Report {
         self.details.set("extract_steps", steps);
     }
 
+    /// The program was rewritten, and fits as many observations as before.
+    pub fn optimized(&mut self, checked: u32, text: Option<&str>) {
+        self.passed("optimize", format!("rewritten, and checked again on {checked} observations"));
+        if let Some(text) = text {
+            self.details.set("program", text);
+        }
+    }
+
     /// Extraction proposed something that check does not confirm.
     pub fn contradicted(&mut self, wrong: u32, first: &Counterexample) {
         let got = first.got.as_deref().unwrap_or("nothing");

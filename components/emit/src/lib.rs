@@ -29,6 +29,7 @@ mod bindings {
 }
 
 use auto_kit::Fault;
+use auto_lang::graphs::well_typed;
 use auto_schema::digest::Digest;
 pub use bindings::exports::auto::pass::emit::Emitted;
 
@@ -41,13 +42,15 @@ const MAX_PAGES: u32 = 512;
 /// Compiles the canonical bytes of a graph to a module and its metered twin. The same
 /// graph gives the same bytes.
 ///
-/// Faults: `bad-graph` (not a valid graph, or an expression that does not parse),
+/// Faults: `bad-graph` (not a valid graph), `bad-expression` and `bad-type` (an expression that
+/// does not parse, or is undefined for every input of its node),
 /// `unsupported-node` (a node without code generation, named in `at`), `too-large` (an
 /// expression of too many nodes, a way through the graph that is too long, or constants that
 /// leave a call no memory).
 pub fn emit(graph: &[u8]) -> Result<Emitted, Fault> {
     let id = Digest::of(graph);
     let graph = auto_kit::graph(graph)?;
+    well_typed(&graph).map_err(|error| Fault::new(error.code, error.message).at(error.at))?;
     let unit = if flow::is_flow(&graph) {
         entry::compile_flow(&graph, id.as_bytes())?
     } else {

@@ -424,6 +424,13 @@ fn random(tape: &mut Tape, input: Type, depth: usize) -> Graph {
     graph
 }
 
+/// Whether an expression gives values of one type for some of another; a graph with one that does
+/// not is refused.
+fn is_typed(source: &str, input: &Type, output: &Type) -> bool {
+    let given = auto_lang::type_of(&auto_lang::parse(source).unwrap(), input);
+    given.is_ok_and(|given| auto_lang::accepts(output, &given))
+}
+
 /// A node, what it takes, and the type of what it gives.
 fn random_node(tape: &mut Tape, given: &[(u32, Type)], depth: usize) -> (Body, Vec<(u32, Type)>, Type) {
     let any = |tape: &mut Tape| given[tape.below(given.len())].clone();
@@ -433,13 +440,19 @@ fn random_node(tape: &mut Tape, given: &[(u32, Type)], depth: usize) -> (Body, V
             let capability = tape.of(&["tool:a", "tool:b", "model:m"]).to_owned();
             (Body::Effect { capability, catches: tape.below(2) == 1 }, vec![any(tape)], ty(tape.of(TYPES)))
         }
-        1 | 2 => (Body::Expression { source: tape.of(SOURCES).to_owned() }, some(tape), Type::Json),
+        1 | 2 => {
+            let (source, taken) = (tape.of(SOURCES), some(tape));
+            let source = if is_typed(source, &dollar(&taken, false), &Type::Json) { source } else { "$" };
+            (Body::Expression { source: source.to_owned() }, taken, Type::Json)
+        }
         3 => {
             let (tested, first) = (any(tape), any(tape));
             let other = given.iter().filter(|(_, ty)| *ty == first.1).cloned().collect::<Vec<_>>();
             let second = other[tape.below(other.len())].clone();
             let output = first.1.clone();
-            (Body::Branch { predicate: tape.of(TESTS).to_owned() }, vec![tested, first, second], output)
+            let test = tape.of(TESTS);
+            let predicate = if is_typed(test, &tested.1, &Type::Bool) { test } else { "is_null($)" }.to_owned();
+            (Body::Branch { predicate }, vec![tested, first, second], output)
         }
         4 => {
             let taken = some(tape);

@@ -328,7 +328,7 @@ fn what_cannot_be_compiled_is_named() {
         assert!(fault.message.contains(kind) && fault.message.contains("n7"), "{}", fault.message);
     }
     let fault = auto_emit::emit(&chain(&json, None, &["lower("]).to_bytes().unwrap()).unwrap_err();
-    assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("bad-graph", Some("node 1")));
+    assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("bad-expression", Some("node 1 (n1)")));
     assert_eq!(auto_emit::emit(b"").unwrap_err().code, "bad-graph");
     // A table that leaves a call no memory.
     let table = auto_schema::ir::Check::Sketch { path: String::new(), bits: 24, table: vec![1; 2 << 20] };

@@ -10,6 +10,7 @@ use auto_schema::ir::{Check, Guard};
 use auto_schema::types::{Field, Type};
 use proptest::prelude::*;
 use support::engines::{Machine, Wasmi, Wasmtime};
+use support::forms::{FORMS, Want};
 use support::{Outcome, chain, reference, reference_novelty};
 
 /// Texts that operators have something to do with.
@@ -128,176 +129,6 @@ fn inputs(ty: &Type) -> BoxedStrategy<Vec<String>> {
     prop::collection::vec(one, 1..12).boxed()
 }
 
-/// What generated expressions are built to be, so that most are defined.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Want {
-    Text,
-    Number,
-    Bool,
-    Texts,
-    Numbers,
-    /// The text of a date.
-    Date,
-    Record,
-    Any,
-}
-
-/// Forms of expressions by what they give; each `#` is filled with what the list says, each
-/// `?` with an example of the literal that the operator takes there. An `@` is a variable that its
-/// last part may use, of the kind that follows the list.
-const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
-    use Want::{Any, Bool, Date, Number, Numbers, Record, Text, Texts};
-    &[
-        (Text, "lower(#)", &[Text], None),
-        (Text, "upper(#)", &[Text], None),
-        (Text, "title(#)", &[Text], None),
-        (Text, "trim(#)", &[Text], None),
-        (Text, "collapse(#)", &[Text], None),
-        (Text, "concat(#, #, #)", &[Text, Text, Text], None),
-        (Text, "replace(#, #, #)", &[Text, Text, Text], None),
-        (Text, "strip(#, #)", &[Text, Text], None),
-        (Text, "join(#, #)", &[Texts, Text], None),
-        (Text, "substr(#, #)", &[Text, Number], None),
-        (Text, "substr(#, #, #)", &[Text, Number, Number], None),
-        (Text, "before(#, #)", &[Text, Text], None),
-        (Text, "after(#, #)", &[Text, Text], None),
-        (Text, "between(#, #, #)", &[Text, Text, Text], None),
-        (Text, "digits(#)", &[Text], None),
-        (Text, "letters(#)", &[Text], None),
-        (Text, "text(#)", &[Number], None),
-        (Text, "text(#)", &[Bool], None),
-        (Text, "token(#, ?, #)", &[Text, Number], None),
-        (Text, "token(#, ?, #)", &[Text, Number], None),
-        (Text, "match(#, ?, #)", &[Text, Number], None),
-        (Text, "cut(#, ?, ?)", &[Text], None),
-        (Text, "cut(#, ?, ?)", &[Text], None),
-        (Text, "substitute(#, ?, #)", &[Text, Text], None),
-        (Bool, "has(#, ?)", &[Text], None),
-        (Texts, "matches(#, ?)", &[Text], None),
-        (Texts, "split_on(#, ?)", &[Text], None),
-        (Text, "first(#)", &[Texts], None),
-        (Text, "last(#)", &[Texts], None),
-        (Text, "nth(#, #)", &[Texts, Number], None),
-        (Number, "chars(#)", &[Text], None),
-        (Number, "number(#)", &[Text], None),
-        (Number, "count(#)", &[Texts], None),
-        (Number, "sum(#)", &[Numbers], None),
-        (Number, "min(#)", &[Numbers], None),
-        (Number, "max(#)", &[Numbers], None),
-        (Number, "add(#, #)", &[Number, Number], None),
-        (Number, "sub(#, #)", &[Number, Number], None),
-        (Number, "mul(#, #)", &[Number, Number], None),
-        (Number, "neg(#)", &[Number], None),
-        (Number, "abs(#)", &[Number], None),
-        (Number, "nth(#, #)", &[Numbers, Number], None),
-        (Date, "read_date(#, ?)", &[Text], None),
-        (Date, "read_date(#, ?)", &[Text], None),
-        (Date, "date_add(#, #, ?)", &[Date, Number], None),
-        (Date, "date_round(#, 1, ?, ?)", &[Date], None),
-        (Date, "date_round(#, #, ?, ?)", &[Date, Number], None),
-        (Text, "print_date(#, ?)", &[Date], None),
-        (Text, "print_date(#, ?)", &[Text], None),
-        (Number, "date_part(#, ?)", &[Date], None),
-        (Number, "date_diff(#, #, ?)", &[Date, Date], None),
-        (Any, "#", &[Date], None),
-        (Text, "pad(#, #, \" \", ?)", &[Text, Number], None),
-        (Text, "pad(#, 20, #, ?)", &[Text, Text], None),
-        (Text, "mirror(#)", &[Text], None),
-        (Text, "recase(#, ?)", &[Text], None),
-        (Text, "recase(#, ?)", &[Text], None),
-        (Text, "unaccent(#)", &[Text], None),
-        (Text, "print_json(#)", &[Any], None),
-        (Number, "find(#, #)", &[Text, Text], None),
-        (Number, "occurrences(#, #)", &[Text, Text], None),
-        (Number, "index_of(#, #)", &[Texts, Text], None),
-        (Any, "read_json(#)", &[Text], None),
-        (Any, "read_json(print_json(#))", &[Any], None),
-        (Any, "zip(#, #)", &[Texts, Numbers], None),
-        (Any, "get(#, #)", &[Record, Text], None),
-        (Any, "get(#, \"a\")", &[Record], None),
-        (Any, "values(#)", &[Record], None),
-        (Any, "entries(#)", &[Record], None),
-        (Any, "group_by(#, @ => #)", &[Texts, Any], Some(Text)),
-        (Any, "group_by(#, @ => #)", &[Numbers, Any], Some(Number)),
-        (Any, "#", &[Record], None),
-        (Texts, "keys(#)", &[Record], None),
-        (Texts, "flatten([#, #])", &[Texts, Texts], None),
-        (Texts, "read_csv(#, \",\")", &[Text], None),
-        (Texts, "read_csv(#, #)", &[Text, Text], None),
-        (Texts, "sort_by(#, @ => #)", &[Texts, Number], Some(Text)),
-        (Texts, "sort_by(#, @ => #)", &[Texts, Text], Some(Text)),
-        (Numbers, "sort_by(#, @ => #)", &[Numbers, Number], Some(Number)),
-        (Record, "{\"a\": #, \"c\": #}", &[Any, Any], None),
-        (Record, "merge(#, #)", &[Record, Record], None),
-        (Record, "pick(#, #)", &[Record, Texts], None),
-        (Record, "omit(#, #)", &[Record, Texts], None),
-        (Record, "omit(#, [\"a\"])", &[Record], None),
-        (Record, "rename(#, \"a\", #)", &[Record, Text], None),
-        (Record, "rename(#, #, #)", &[Record, Text, Text], None),
-        (Record, "gather(entries(#))", &[Record], None),
-        (Record, "gather(map(#, @ => {\"key\": @, \"value\": #}))", &[Texts, Any], Some(Text)),
-        (Record, "read_pairs(#, #, #)", &[Text, Text, Text], None),
-        (Record, "read_query(#)", &[Text], None),
-        (Number, "div(#, #)", &[Number, Number], None),
-        (Number, "mod(#, #)", &[Number, Number], None),
-        (Number, "ratio(#, #, #)", &[Number, Number, Number], None),
-        (Number, "round(#, #, ?)", &[Number, Number], None),
-        (Number, "round(#, 0.05, ?)", &[Number], None),
-        (Number, "read_number(#, ?)", &[Text], None),
-        (Number, "unroman(roman(#))", &[Number], None),
-        (Number, "unroman(#)", &[Text], None),
-        (Text, "print_number(#, ?)", &[Number], None),
-        (Text, "ordinal(#)", &[Number], None),
-        (Text, "roman(#)", &[Number], None),
-        (Text, "spell(#)", &[Number], None),
-        (Bool, "starts(#, #)", &[Text, Text], None),
-        (Bool, "ends(#, #)", &[Text, Text], None),
-        (Bool, "contains(#, #)", &[Text, Text], None),
-        (Bool, "includes(#, #)", &[Texts, Text], None),
-        (Bool, "lt(#, #)", &[Number, Number], None),
-        (Bool, "le(#, #)", &[Number, Number], None),
-        (Bool, "gt(#, #)", &[Number, Number], None),
-        (Bool, "ge(#, #)", &[Number, Number], None),
-        (Bool, "eq(#, #)", &[Any, Any], None),
-        (Bool, "eq(#, #)", &[Text, Text], None),
-        (Bool, "and(#, #)", &[Bool, Bool], None),
-        (Bool, "or(#, #, #)", &[Bool, Bool, Bool], None),
-        (Bool, "not(#)", &[Bool], None),
-        (Bool, "is_null(#)", &[Any], None),
-        (Bool, "type_is(#, \"text\")", &[Any], None),
-        (Bool, "type_is(#, \"list\")", &[Any], None),
-        (Texts, "split(#, #)", &[Text, Text], None),
-        (Texts, "words(#)", &[Text], None),
-        (Texts, "lines(#)", &[Text], None),
-        (Texts, "[#, #]", &[Text, Text], None),
-        (Texts, "take(#, #)", &[Texts, Number], None),
-        (Texts, "drop(#, #)", &[Texts, Number], None),
-        (Texts, "slice(#, #)", &[Texts, Number], None),
-        (Texts, "slice(#, #, #)", &[Texts, Number, Number], None),
-        (Texts, "reverse(#)", &[Texts], None),
-        (Texts, "sort(#)", &[Texts], None),
-        (Texts, "dedup(#)", &[Texts], None),
-        (Texts, "map(#, @ => #)", &[Texts, Text], Some(Text)),
-        (Texts, "map(#, @ => #)", &[Numbers, Text], Some(Number)),
-        (Texts, "filter(#, @ => #)", &[Texts, Bool], Some(Text)),
-        (Numbers, "[#, #]", &[Number, Number], None),
-        (Numbers, "reverse(#)", &[Numbers], None),
-        (Numbers, "sort(#)", &[Numbers], None),
-        (Numbers, "dedup(#)", &[Numbers], None),
-        (Numbers, "map(#, @ => #)", &[Numbers, Number], Some(Number)),
-        (Numbers, "map(#, @ => #)", &[Texts, Number], Some(Text)),
-        (Numbers, "filter(#, @ => #)", &[Numbers, Bool], Some(Number)),
-        (Any, "#", &[Text], None),
-        (Any, "#", &[Number], None),
-        (Any, "#", &[Bool], None),
-        (Any, "#", &[Texts], None),
-        (Any, "#", &[Numbers], None),
-        (Any, "{\"k\": #, \"a\": #, \"é\": [#]}", &[Any, Any, Any], None),
-        (Any, "sort(#)", &[Any], None),
-        (Any, "dedup([#, #, #])", &[Any, Any, Any], None),
-    ]
-};
-
 /// An open place in a form that is being filled; JSON has it in no text.
 const OPEN: &str = "\u{1A}";
 
@@ -383,10 +214,18 @@ impl Tape<'_> {
     }
 }
 
-/// Makes an expression of what was chosen.
+/// Makes an expression of what was chosen: the first that is well typed, with fewer and fewer of
+/// the choices.
 fn expression(ty: Option<&Type>, choices: &[u16], constants: &[(Want, String)]) -> String {
-    let mut here = ty.map_or_else(|| vec![("$".to_owned(), Want::Any)], places);
-    Tape { choices: choices.iter(), constants }.expression(Want::Any, 6, &mut here)
+    let is_typed = |text: &String| {
+        let expression = auto_lang::parse(text).expect("forms are expressions");
+        auto_lang::type_of(&expression, ty.unwrap_or(&Type::Json)).is_ok()
+    };
+    let made = |choices: &[u16]| {
+        let mut here = ty.map_or_else(|| vec![("$".to_owned(), Want::Any)], places);
+        Tape { choices: choices.iter(), constants }.expression(Want::Any, 6, &mut here)
+    };
+    (0..choices.len()).map(|skipped| made(&choices[skipped..])).find(is_typed).unwrap_or_else(|| "$".to_owned())
 }
 
 fn constants() -> impl Strategy<Value = Vec<(Want, String)>> {

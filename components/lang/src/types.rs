@@ -35,6 +35,12 @@ pub fn type_of(expression: &Expr, input: &Type) -> Result<Type, TypeError> {
     Types { input, bound: Vec::new() }.of(expression)
 }
 
+/// [`type_of`] with variables bound, the innermost last.
+pub fn type_in(expression: &Expr, input: &Type, bound: &[(String, Type)]) -> Result<Type, TypeError> {
+    let bound = bound.iter().map(|(name, ty)| (name.as_str(), ty.clone())).collect();
+    Types { input, bound }.of(expression)
+}
+
 /// Whether a value of type `given` can be of type `wanted`.
 pub fn accepts(wanted: &Type, given: &Type) -> bool {
     match (wanted, given) {
@@ -88,6 +94,23 @@ pub fn join(a: Type, b: Type) -> Type {
     }
 }
 
+/// [`join`] of all, in pairs: enumerations grow with every join, so one after the other would take
+/// long for a table.
+fn join_all(mut types: Vec<Type>) -> Option<Type> {
+    while types.len() > 1 {
+        let mut rest = types.into_iter();
+        let mut pairs = Vec::new();
+        while let Some(first) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(second) => join(first, second),
+                None => first,
+            });
+        }
+        types = pairs;
+    }
+    types.pop()
+}
+
 fn join_fields(a: Vec<Field>, mut b: Vec<Field>) -> Vec<Field> {
     let mut fields = Vec::new();
     for field in a {
@@ -124,7 +147,7 @@ impl<'a> Types<'a> {
             }
             Expr::List(items) => {
                 let types: Result<Vec<Type>, TypeError> = items.iter().map(|item| self.of(item)).collect();
-                Ok(Type::list(types?.into_iter().reduce(join).unwrap_or(Type::Json)))
+                Ok(Type::list(join_all(types?).unwrap_or(Type::Json)))
             }
             Expr::Record(members) => {
                 let fields: Result<Vec<Field>, TypeError> =
@@ -296,13 +319,18 @@ fn want(at: &Expr, wanted: &Type, given: &Type) -> Result<(), TypeError> {
     if accepts(wanted, given) { Ok(()) } else { fail(at, format!("expected {wanted}, got {given}")) }
 }
 
-fn items_of(at: &Expr, ty: &Type) -> Result<Type, TypeError> {
+/// The type of a list's items.
+pub fn items(ty: &Type) -> Option<Type> {
     match ty {
-        Type::List(item) => Ok((**item).clone()),
-        Type::Optional(inner) => items_of(at, inner),
-        Type::Json => Ok(Type::Json),
-        other => fail(at, format!("expected a list, got {other}")),
+        Type::List(item) => Some((**item).clone()),
+        Type::Optional(inner) => items(inner),
+        Type::Json => Some(Type::Json),
+        _ => None,
     }
+}
+
+fn items_of(at: &Expr, ty: &Type) -> Result<Type, TypeError> {
+    items(ty).map_or_else(|| fail(at, format!("expected a list, got {ty}")), Ok)
 }
 
 /// A type of all members of a record.

@@ -8,6 +8,7 @@ use auto_schema::types::Type;
 
 pub mod engines;
 pub mod flow;
+pub mod forms;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

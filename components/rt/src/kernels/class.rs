@@ -141,7 +141,12 @@ impl Class {
             Class::Start => at == 0,
             Class::End => at == bytes.len(),
             Class::LineStart => at == 0 || bytes.get(at - 1) == Some(&b'\n'),
-            Class::LineEnd => at == bytes.len() || matches!(bytes.get(at..), Some([b'\n', ..] | [b'\r', b'\n', ..])),
+            // Of `\r\n`, before both.
+            Class::LineEnd => match bytes.get(at..) {
+                Some([] | [b'\r', b'\n', ..]) => true,
+                Some([b'\n', ..]) => at == 0 || bytes.get(at - 1) != Some(&b'\r'),
+                _ => false,
+            },
             _ => false,
         }
     }

@@ -46,6 +46,9 @@ pub struct Opts {
     /// A component that provides passes, or a driver named like the built-in one; put on top
     #[arg(long = "pass", value_name = "P.wasm")]
     extra: Vec<PathBuf>,
+    /// Keep the program as it was found, without the optimize pass
+    #[arg(long)]
+    no_optimize: bool,
     /// Seal this module instead of compiling a program
     #[arg(long, value_name = "M.wasm")]
     module: Option<PathBuf>,
@@ -118,6 +121,9 @@ impl Opts {
     fn config(&self) -> Result<Value, Failure> {
         let mut config =
             Record::new().with("seed", self.seed).with("steps", self.seconds.saturating_mul(STEPS_PER_SECOND));
+        if self.no_optimize {
+            config.set("optimize", Value::Bool(false));
+        }
         if let Some(module) = &self.module {
             config.set("module", STANDARD.encode(files::read_wasm(module)?));
         }
