@@ -17,6 +17,7 @@ mod clock;
 mod isolation;
 mod native;
 mod passes;
+mod synth;
 
 /// Benchmarks of Auto. Progress on stderr; one JSON object as the last line on stdout.
 #[derive(Parser)]
@@ -30,12 +31,14 @@ struct Options {
 enum Family {
     Call(call::Options),
     Passes(passes::Options),
+    Synth(synth::Options),
 }
 
 fn main() -> ExitCode {
     let done = match Options::parse().family {
         Family::Call(options) => options.run(),
         Family::Passes(options) => options.run(),
+        Family::Synth(options) => options.run(),
     };
     match done {
         Ok(report) => {

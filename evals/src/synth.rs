@@ -1,0 +1,306 @@
+//! `synth`: programming by example, through the extract component in the real host: how
+//! many tasks it solves from the examples it is given, and how many of those programs are
+//! right on examples it never saw.
+//!
+//! Every task is one call, in a fresh instance, with fuel and a deadline. `--seconds` becomes
+//! steps by a calibration on this machine; whether a program came within the time is read
+//! from the clock.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use auto_engine::{Engine, Limits, Options as EngineOptions, Providers};
+use auto_json::{Record, Value};
+use auto_lang::Expr;
+use auto_schema::types::Type;
+
+use crate::clock::figure;
+
+mod task;
+
+use task::{Example, Task};
+
+const INTERFACE: &str = "auto:pass/extract@0.1.0";
+
+/// The most programs asked for, as a compile asks.
+const CANDIDATES: u32 = 8;
+
+/// The deadline of a call in multiples of the seconds it may take: what comes later than that
+/// does not count, and how much later says how far off the steps were.
+const PATIENCE: u64 = 10;
+
+/// How long a calibration takes at least, and the steps of each of its searches at most.
+const CALIBRATION: Duration = Duration::from_millis(500);
+const CALIBRATION_STEPS: u64 = 2_000_000;
+
+/// Tries the extractor on tasks of examples with a part held out.
+///
+/// A line of the data is a task: {"id", "examples": [{"input", "output"}, ...], "train"?}.
+/// Solved means that a program fits what was given within the seconds, by the language's own
+/// evaluator; generalised that it is right on every example held out too.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  auto-evals synth --data playgol-strings.jsonl --train task --seconds 1")]
+pub struct Options {
+    /// The tasks, one JSON object a line
+    #[arg(long)]
+    data: PathBuf,
+    /// Which examples are given: the first N distinct ones, half, all, or as each task says
+    #[arg(long, default_value = "all")]
+    train: Train,
+    /// Seconds for each task
+    #[arg(long, default_value_t = 1)]
+    seconds: u64,
+    /// Tasks at the same time
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Where to write one JSON object a task
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The folder of built components; target/components when left out
+    #[arg(long)]
+    components: Option<PathBuf>,
+}
+
+/// Which examples are given.
+#[derive(Clone, Copy, Debug)]
+enum Train {
+    First(usize),
+    Half,
+    All,
+    Task,
+}
+
+impl FromStr for Train {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Train, String> {
+        match text {
+            "half" => Ok(Train::Half),
+            "all" => Ok(Train::All),
+            "task" => Ok(Train::Task),
+            number => match number.parse() {
+                Ok(first) if first > 0 => Ok(Train::First(first)),
+                _ => Err("expected a number of examples, half, all or task".to_owned()),
+            },
+        }
+    }
+}
+
+impl Train {
+    /// How many examples of a task are given; none where it has none left to hold out.
+    fn of(self, task: &Task) -> anyhow::Result<Option<usize>> {
+        let all = task.examples.len();
+        let given = match self {
+            Train::All => return Ok(Some(all)),
+            Train::First(first) => first,
+            Train::Half => all.div_ceil(2),
+            Train::Task => task.train.with_context(|| format!("{} has no \"train\"", task.id))?,
+        };
+        Ok((given < all).then_some(given))
+    }
+}
+
+impl Options {
+    /// Measures, and returns the report.
+    pub fn run(self) -> anyhow::Result<Record> {
+        ensure!(self.seconds > 0 && self.jobs > 0, "--seconds and --jobs are at least 1");
+        let mut chosen = Vec::new();
+        for task in task::read(&self.data)? {
+            if let Some(given) = self.train.of(&task)? {
+                chosen.push((task, given));
+            }
+        }
+        let folder = self.components.clone().unwrap_or_else(|| {
+            // A benchmark is run from a checkout, by `cargo run`.
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/components")
+        });
+        let bench = Bench::new(&folder, self.seconds)?;
+        eprintln!("{} steps for {} s", bench.steps, self.seconds);
+        let results = bench.all(&chosen, self.jobs)?;
+        if let Some(path) = &self.out {
+            let lines: String = results.iter().map(|result| format!("{}\n", Value::Record(result.record()))).collect();
+            std::fs::write(path, lines).with_context(|| format!("writing {}", path.display()))?;
+        }
+        Ok(report(&results))
+    }
+}
+
+/// What came of a task.
+struct Outcome {
+    id: String,
+    /// The cheapest program, where there is one.
+    program: Option<String>,
+    /// Whether it fits and was found in time.
+    solved: bool,
+    generalised: bool,
+    time: Duration,
+    /// Why not.
+    note: String,
+}
+
+impl Outcome {
+    fn record(&self) -> Record {
+        Record::new()
+            .with("id", self.id.as_str())
+            .with("solved", self.solved)
+            .with("generalised", self.generalised)
+            .with("ms", figure(self.time.as_secs_f64() * 1000.0, 1))
+            .with("program", self.program.as_deref())
+            .with("note", self.note.as_str())
+    }
+}
+
+fn report(results: &[Outcome]) -> Record {
+    let count = |holds: fn(&Outcome) -> bool| results.iter().filter(|result| holds(result)).count();
+    let mut times: Vec<Duration> = results.iter().filter(|result| result.solved).map(|result| result.time).collect();
+    times.sort();
+    // The nearest rank; null where nothing was solved.
+    let quantile = |percent: usize| {
+        let rank = (times.len() * percent).div_ceil(100).max(1);
+        times.get(rank - 1).map_or(Value::Null, |time| figure(time.as_secs_f64() * 1000.0, 1))
+    };
+    Record::new()
+        .with("tasks", results.len())
+        .with("solved", count(|result| result.solved))
+        .with("generalised", count(|result| result.generalised))
+        .with("median_ms", quantile(50))
+        .with("p95_ms", quantile(95))
+}
+
+/// The extractor, loaded and calibrated.
+struct Bench {
+    engine: Engine,
+    providers: Providers,
+    steps: u64,
+    limit: Duration,
+}
+
+impl Bench {
+    fn new(folder: &Path, seconds: u64) -> anyhow::Result<Bench> {
+        // Without a cache there is no memo, so every call is made.
+        let limits = Limits { deadline: Some(Duration::from_secs(seconds * PATIENCE)), ..Limits::default() };
+        let engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() })?;
+        let path = folder.join("extract.wasm");
+        let why = || format!("reading {} (cargo xtask build makes it)", path.display());
+        let mut providers = Providers::new();
+        providers.push(engine.load("extract", std::fs::read(&path).with_context(why)?)?);
+        let mut bench = Bench { engine, providers, steps: CALIBRATION_STEPS, limit: Duration::from_secs(seconds) };
+        bench.steps = bench.calibrate()?.saturating_mul(seconds);
+        Ok(bench)
+    }
+
+    /// Steps in a second, of searches for what is not there.
+    fn calibrate(&self) -> anyhow::Result<u64> {
+        let examples = task::without_a_rule();
+        // The first call compiles the component.
+        self.search(&examples)?;
+        let (mut steps, mut time) = (0u128, Duration::ZERO);
+        while time < CALIBRATION {
+            let (search, own) = self.search(&examples)?;
+            let own_steps = search.get("steps").and_then(Value::as_u64).context("the extractor counts no steps")?;
+            ensure!(own_steps > 0, "the extractor took no step in the calibration");
+            steps += u128::from(own_steps);
+            time += own;
+        }
+        Ok(u64::try_from(steps * 1_000_000 / time.as_micros().max(1))?)
+    }
+
+    /// All tasks, some at the same time; the outcomes in the order of the tasks.
+    fn all(&self, tasks: &[(Task, usize)], jobs: usize) -> anyhow::Result<Vec<Outcome>> {
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || -> anyhow::Result<()> {
+            while let Some((task, given)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = self.attempt(task, *given).with_context(|| task.id.clone())?;
+                eprintln!("{:>9} {}", outcome.word(), task.id);
+                done.lock().map_err(|_| anyhow!("another task panicked"))?.push(outcome);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+            let ended = workers.into_iter().map(|worker| worker.join().map_err(|_| anyhow!("a task panicked"))?);
+            ended.collect::<anyhow::Result<Vec<()>>>()
+        })?;
+        let mut done = done.into_inner().map_err(|_| anyhow!("a task panicked"))?;
+        done.sort_by_cached_key(|outcome: &Outcome| tasks.iter().position(|(task, _)| task.id == outcome.id));
+        Ok(done)
+    }
+
+    /// One task: a call, and the best program on what was given and on what was held out.
+    fn attempt(&self, task: &Task, given: usize) -> anyhow::Result<Outcome> {
+        let (seen, unseen) = task.examples.split_at(given);
+        let mut outcome = Outcome {
+            id: task.id.clone(),
+            program: None,
+            solved: false,
+            generalised: false,
+            time: Duration::ZERO,
+            note: String::new(),
+        };
+        let (search, time) = match self.search(seen) {
+            Ok(done) => done,
+            Err(error) => return Ok(Outcome { note: format!("{error:#}"), ..outcome }),
+        };
+        outcome.time = time;
+        let best = search.get("found").and_then(Value::as_list).and_then(<[Value]>::first);
+        let Some(text) = best.and_then(|best| best.get("text")).and_then(Value::as_text) else {
+            let notes = search.get("notes").and_then(Value::as_list).unwrap_or_default();
+            outcome.note = notes.iter().filter_map(Value::as_text).collect::<Vec<_>>().join("; ");
+            return Ok(outcome);
+        };
+        let program = auto_lang::parse(text).map_err(|error| anyhow!("{text}: {error}"))?;
+        let wrong = |among: &[Example]| among.iter().filter(|example| !fits(&program, example)).count();
+        if wrong(seen) > 0 {
+            bail!("the extractor returned a program that does not fit its examples: {text}");
+        }
+        outcome.program = Some(text.to_owned());
+        outcome.solved = time <= self.limit;
+        outcome.generalised = outcome.solved && wrong(unseen) == 0;
+        outcome.note = match (outcome.solved, wrong(unseen)) {
+            (false, _) => "a program was found, but too late".to_owned(),
+            (true, 0) => String::new(),
+            (true, wrong) => format!("wrong on {wrong} of {} held out", unseen.len()),
+        };
+        Ok(outcome)
+    }
+
+    /// A call of the extractor, as JSON, and the time it took.
+    fn search(&self, examples: &[Example]) -> anyhow::Result<(Value, Duration)> {
+        let observation = |example: &Example| -> Value {
+            let witness = Record::new().with("output", example.output.to_string()).with("count", 1);
+            let outputs: Vec<Value> = vec![witness.into()];
+            Record::new().with("input", example.input.to_string()).with("outputs", outputs).with("errors", 0).into()
+        };
+        let observations: Vec<Value> = examples.iter().map(observation).collect();
+        let hints = Record::new()
+            .with("input_type", Type::infer(examples.iter().map(|example| &example.input)).to_string())
+            .with("output_type", Type::infer(examples.iter().map(|example| &example.output)).to_string())
+            .with("unlabelled", Vec::<Value>::new());
+        let budget = Record::new().with("steps", self.steps).with("candidates", CANDIDATES);
+        let arguments = Value::List(vec![observations.into(), hints.into(), budget.into()]);
+        let start = Instant::now();
+        let result = self.engine.call_json(&self.providers, INTERFACE, "synthesize", &arguments);
+        let time = start.elapsed();
+        // The trace would grow for as long as the benchmark runs.
+        self.engine.take_trace();
+        Ok((result?, time))
+    }
+}
+
+impl Outcome {
+    fn word(&self) -> &'static str {
+        match (self.solved, self.generalised) {
+            (false, _) => "unsolved",
+            (true, false) => "wrong",
+            (true, true) => "solved",
+        }
+    }
+}
+
+fn fits(program: &Expr, example: &Example) -> bool {
+    auto_lang::eval(program, &example.input).as_ref() == Some(&example.output)
+}
