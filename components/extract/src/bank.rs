@@ -17,6 +17,12 @@ pub type TermId = u32;
 /// What a field access adds to a cost.
 const FIELD_COST: u32 = 2;
 
+/// What a root costs at most: which of them it is, not how it is reached.
+const MAX_ROOT_COST: u32 = 6;
+
+/// What a mined constant costs at most.
+const MAX_MINED_COST: u32 = 5;
+
 /// The most alternates kept for one column.
 const MAX_ALTERNATES: usize = 3;
 
@@ -87,7 +93,7 @@ impl Bank {
         };
         for (expression, column) in roots {
             let node = Node::Root(bank.roots.len() as u32);
-            let cost = auto_lang::cost(&expression);
+            let cost = auto_lang::cost(&expression).min(MAX_ROOT_COST);
             bank.roots.push(expression);
             bank.add(node, cost, &column, interner);
         }
@@ -120,6 +126,17 @@ impl Bank {
         self.full
     }
 
+    /// Whether a term takes values out of the input and does nothing else.
+    pub fn is_source(&self, id: TermId) -> bool {
+        match self.term(id).node {
+            Node::Root(_) | Node::Field(..) => true,
+            Node::Call(Op::First | Op::Last | Op::Nth, list, ..) => {
+                matches!(self.term(list).node, Node::Root(_) | Node::Field(..))
+            }
+            Node::Call(..) => false,
+        }
+    }
+
     /// The terms whose column is `target`, cheapest first, as expressions with costs.
     pub fn lookup(&self, target: &[Id], interner: &Interner) -> Vec<(Expr, u32)> {
         let Some(id) = self.find(target) else { return Vec::new() };
@@ -141,6 +158,21 @@ impl Bank {
     pub fn matches(&self, id: TermId, target: &[Id]) -> Rows {
         let pairs = self.column(id).iter().zip(target).enumerate();
         pairs.filter(|(_, (own, wanted))| own == wanted).fold(0, |set, (row, _)| set | 1 << row)
+    }
+
+    /// The roots with their columns, as far as they are terms.
+    pub fn roots(&self) -> Vec<(Expr, &[Id])> {
+        let root = |(id, term): (TermId, &Term)| match term.node {
+            Node::Root(root) => Some((self.roots[root as usize].clone(), self.column(id))),
+            _ => None,
+        };
+        self.terms().filter_map(root).collect()
+    }
+
+    /// The rows in which the term has a value.
+    pub fn defined(&self, id: TermId) -> Rows {
+        let values = self.column(id).iter().enumerate();
+        values.filter(|(_, value)| **value != UNDEFINED).fold(0, |set, (row, _)| set | 1 << row)
     }
 
     /// A term as an expression.
@@ -224,7 +256,7 @@ impl Bank {
 
     /// Operators on two terms, for cheap terms only.
     fn grow_pairs(&mut self, cost: u32, interner: &mut Interner, meter: &mut Meter) -> bool {
-        const PAIRS: [(Op, Kind, Kind, bool); 12] = [
+        const PAIRS: [(Op, Kind, Kind, bool); 15] = [
             (Op::Before, Kind::Text, Kind::Text, false),
             (Op::After, Kind::Text, Kind::Text, false),
             (Op::Split, Kind::Text, Kind::Text, false),
@@ -235,6 +267,9 @@ impl Bank {
             (Op::Eq, Kind::Number, Kind::Number, true),
             (Op::Eq, Kind::Text, Kind::Text, true),
             (Op::Contains, Kind::Text, Kind::Text, false),
+            (Op::Starts, Kind::Text, Kind::Text, false),
+            (Op::Ends, Kind::Text, Kind::Text, false),
+            (Op::Nth, Kind::List, Kind::Number, false),
             (Op::Includes, Kind::List, Kind::Text, false),
             (Op::Includes, Kind::List, Kind::Number, false),
         ];
@@ -245,8 +280,8 @@ impl Bank {
                 if right_cost > MAX_PAIR_COST {
                     continue;
                 }
-                for a in self.of_cost(left_cost, left) {
-                    for b in self.of_cost(right_cost, right) {
+                for a in self.pairable(left_cost, left) {
+                    for b in self.pairable(right_cost, right) {
                         let arguments = [Argument::Term(a), Argument::Term(b), Argument::None];
                         let skip = a == b || (symmetric && a > b);
                         if !skip && !self.call(op, arguments, cost, interner, meter) {
@@ -264,6 +299,14 @@ impl Bank {
         terms.copied().filter(|&id| self.term(id).kind == kind && self.term(id).varies).collect()
     }
 
+    /// [`Bank::of_cost`] with the roots that never vary: an argument may be the same in all
+    /// examples.
+    fn pairable(&self, cost: u32, kind: Kind) -> Vec<TermId> {
+        let terms = self.by_cost.get(cost as usize).into_iter().flatten();
+        let usable = |term: &Term| term.varies || matches!(term.node, Node::Root(_));
+        terms.copied().filter(|&id| self.term(id).kind == kind && usable(self.term(id))).collect()
+    }
+
     fn call(
         &mut self,
         op: Op,
@@ -276,6 +319,7 @@ impl Bank {
             return false;
         }
         let mut column = Vec::with_capacity(self.rows);
+        let mut bytes = 0;
         for row in 0..self.rows {
             let id_of = |argument: Argument| match argument {
                 Argument::None => None,
@@ -283,6 +327,7 @@ impl Bank {
                 Argument::Term(term) => Some(self.column(term)[row]),
             };
             let ids = arguments.map(id_of);
+            bytes += ids[0].and_then(|first| interner.text(first)).map_or(0, str::len);
             let value = match ids {
                 [Some(a), None, _] => interner.get(a).and_then(|a| apply(op, &[a])),
                 [Some(a), Some(b), None] => match (interner.get(a), interner.get(b)) {
@@ -297,6 +342,8 @@ impl Bank {
             };
             column.push(interner.intern_option(value));
         }
+        // Long texts take their time, and room.
+        meter.take(bytes / 256);
         if let Argument::Term(first) = arguments[0] {
             self.add(Node::Call(op, first, arguments[1], arguments[2]), cost, &column, interner);
         }
@@ -344,5 +391,10 @@ fn argument(constant: Option<Id>) -> Argument {
 
 /// The cost of an operator on a term and constants, without the term's.
 pub fn rule_cost(op: Op, second: Option<&Value>, third: Option<&Value>) -> u32 {
-    op.info().cost + second.map_or(0, literal_cost) + third.map_or(0, literal_cost)
+    // What was mined from the examples is one of few, however long it is.
+    let own = |value: &Value| match value.as_number().and_then(auto_json::Number::as_i64) {
+        Some(index) => (1 + index.unsigned_abs().min(9) as u32).min(literal_cost(value)),
+        None => literal_cost(value).min(MAX_MINED_COST),
+    };
+    op.info().cost + second.map_or(0, own) + third.map_or(0, own)
 }

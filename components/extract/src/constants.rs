@@ -25,6 +25,7 @@ pub struct Rule {
 }
 
 /// What was mined.
+#[derive(Clone)]
 pub struct Constants {
     /// How the bank grows.
     pub rules: Vec<Rule>,
@@ -66,7 +67,19 @@ impl Constants {
         for op in unary {
             rule(op, Kind::Text, None, None, op.info().cost);
         }
-        for class in ["digits", "letters", "upper", "alnum", "id"] {
+        for class in ["digits", "letters", "upper", "lower", "proper", "number", "punct"] {
+            for op in [Op::Matches, Op::Has] {
+                rule(op, Kind::Text, Some(class.into()), None, op.info().cost + CLASS_COST);
+            }
+        }
+        for place in ["start upper", "start lower", "start digits", "start '-'", "digits end", "letters end"] {
+            rule(Op::Has, Kind::Text, Some(place.into()), None, Op::Has.info().cost + 2 * CLASS_COST);
+        }
+        for op in [Op::Add, Op::Sub] {
+            let one = Value::integer(1);
+            rule(op, Kind::Number, Some(one.clone()), None, rule_cost(op, Some(&one), None));
+        }
+        for class in ["digits", "letters", "upper", "alnum", "id", "proper", "number"] {
             for index in [0, 1, 2, -1, -2] {
                 let index = Value::integer(index);
                 let cost = Op::Token.info().cost + CLASS_COST + literal_cost(&index);

@@ -30,7 +30,11 @@ pub fn candidates(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     lefts.dedup();
     rights.dedup();
     let all = lefts.iter().flat_map(|left| rights.iter().map(move |right| (left.clone(), right.clone())));
-    all.filter(|(left, right)| !left.is_empty() || !right.is_empty()).collect()
+    // A letter or a digit or two that happen to stand there in every example mean nothing.
+    let tells = |text: &String| text.is_empty() || text.len() > 2 || !text.contains(char::is_alphanumeric);
+    all.filter(|(left, right)| !left.is_empty() || !right.is_empty())
+        .filter(|(left, right)| tells(left) && tells(right))
+        .collect()
 }
 
 /// The longest common end, of at most 24 bytes.

@@ -3,7 +3,8 @@
 //! Here is the glue between the interface and the search, which is plain Rust and knows
 //! nothing of components. The search: [`search::search`]; its parts from the bottom up:
 //! [`values`], [`constants`], [`bank`]; the deductions [`affine`], [`context`],
-//! [`concat`], [`lists`]; decisions by [`predicates`] and [`rules`]; [`solve`], which asks
+//! [`concat`] with [`positions`], [`cutter`], [`numbers`] and [`dates`],
+//! [`lists`]; decisions by [`predicates`] and [`rules`]; [`solve`], which asks
 //! them all.
 
 pub mod affine;
@@ -11,7 +12,11 @@ pub mod bank;
 pub mod concat;
 pub mod constants;
 pub mod context;
+pub mod cutter;
+pub mod dates;
 pub mod lists;
+pub mod numbers;
+pub mod positions;
 pub mod predicates;
 pub mod rules;
 pub mod search;

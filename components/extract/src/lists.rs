@@ -16,7 +16,7 @@ use crate::values::{Id, Interner, Kind, MAX_ROWS, UNDEFINED, all_rows};
 
 /// Lists of the bank that are tried as sources, and the most they may cost.
 const MAX_SOURCES: usize = 16;
-const MAX_SOURCE_COST: u32 = 16;
+const MAX_SOURCE_COST: u32 = 20;
 
 /// The most bodies of `map` that are tried on one source.
 const MAX_BODIES: usize = 12;
@@ -25,7 +25,10 @@ const MAX_BODIES: usize = 12;
 const ITEM_COST: u32 = 13;
 
 /// Longer texts are not taken for joined characters.
-const MAX_CHARACTERS: usize = 8;
+const MAX_CHARACTERS: usize = 24;
+
+/// The longest lists that are solved item by item.
+const MAX_POSITIONS: usize = 48;
 
 /// Enough found.
 const ENOUGH: usize = 3;
@@ -41,6 +44,9 @@ pub fn solve(solver: &mut Solver, target: &[Id]) -> Vec<Solution> {
         return Vec::new();
     }
     if let Some(lists) = lists_of(target, solver.interner) {
+        if let Some(segments) = solver.solve_segments(&lists) {
+            return vec![segments];
+        }
         let found = solve_lists(solver, &lists, target);
         return if found.is_empty() { solve_positions(solver, &lists) } else { found };
     }
@@ -48,7 +54,8 @@ pub fn solve(solver: &mut Solver, target: &[Id]) -> Vec<Solution> {
     let Some(texts) = texts else { return Vec::new() };
     let mut joiners = solver.constants.joiners.clone();
     // Initials, say: each character is an item.
-    if !solver.is_choice(target) && texts.iter().all(|text| (2..=MAX_CHARACTERS).contains(&text.chars().count())) {
+    let short = |text: &String| text.chars().count() <= MAX_CHARACTERS;
+    if !solver.is_choice(target) && texts.iter().all(short) && texts.iter().any(|text| text.chars().count() > 1) {
         joiners.push(String::new());
     }
     for joiner in joiners {
@@ -138,14 +145,16 @@ fn few_items(lists: &[Vec<Id>]) -> Vec<usize> {
 /// Lists of one short length: item by item.
 fn solve_positions(solver: &mut Solver, target: &[Vec<Id>]) -> Vec<Solution> {
     let length = target.first().map_or(0, Vec::len);
-    if !(1..=4).contains(&length) || target.iter().any(|list| list.len() != length) {
+    if !(1..=MAX_POSITIONS).contains(&length) || target.iter().any(|list| list.len() != length) {
         return Vec::new();
     }
     let mut items = Vec::new();
     let mut total = 4;
     for position in 0..length {
         let column: Vec<Id> = target.iter().map(|list| list[position]).collect();
-        let Some((expression, own)) = solver.solve(&column, "/item").into_iter().next() else { return Vec::new() };
+        let Some((expression, own)) = solver.solve(&column, &format!("output/{position}")).into_iter().next() else {
+            return Vec::new();
+        };
         items.push(expression);
         total += own;
     }
@@ -213,6 +222,9 @@ impl<'s, 'a> Pipeline<'s, 'a> {
         if self.distinct.len() == self.bank.rows() {
             for (id, term) in self.bank.terms() {
                 let mapped = self.bank.column(id);
+                if !self.solver.meter.take(self.lists.len()) {
+                    break;
+                }
                 if term.total && mapped != self.distinct && self.includes(target, mapped) {
                     bodies.push((Some(id), mapped.to_vec()));
                 }
@@ -237,6 +249,8 @@ impl<'s, 'a> Pipeline<'s, 'a> {
         mapped: &[Id],
     ) -> Vec<Solution> {
         let mut found = Vec::new();
+        // Every tail is tried on every item.
+        self.solver.meter.take(8 * self.lists.iter().map(Vec::len).sum::<usize>());
         let all: Vec<Vec<Id>> = self.lists.iter().map(|list| list.iter().map(|&at| mapped[at]).collect()).collect();
         let map = |solver: &Solver, bank: &Bank, (list, own): Solution| match body {
             None => (list, own),
@@ -293,7 +307,7 @@ impl<'s, 'a> Pipeline<'s, 'a> {
             return found;
         }
         for predicate in rules::extended(&predicates.all, 0, all_rows(values.len())) {
-            if found.len() >= ENOUGH || !self.solver.meter.take(positions.len()) {
+            if found.len() >= ENOUGH || !self.solver.meter.take(4 * positions.len()) {
                 break;
             }
             let keep = |list: &Vec<usize>| -> Vec<Id> {

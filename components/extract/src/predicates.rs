@@ -7,6 +7,7 @@ use auto_json::{Number, NumberKind, Value};
 use auto_lang::{Expr, Op, cost, literal_cost};
 
 use crate::bank::{Bank, TermId};
+use crate::rules::{LOG_UNIT, log2};
 use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows};
 
 /// Something that holds in some rows.
@@ -16,8 +17,8 @@ pub struct Predicate {
     pub rows: Rows,
     /// Description length.
     pub cost: u32,
-    /// How many predicates were put together to make it.
-    pub tests: u32,
+    /// What it takes to say which of all predicates it is, in 1/256 bits.
+    pub bits: u64,
     test: Test,
     /// Undefined somewhere, so it needs a default.
     partial: bool,
@@ -30,6 +31,8 @@ enum Test {
     Equals(TermId, Id),
     Keyword(Op, usize, String),
     Null(TermId),
+    /// That a leaf of the decision list is defined.
+    Defined(usize),
     Both(Box<Predicate>, Box<Predicate>),
     Not(Box<Predicate>),
 }
@@ -76,7 +79,24 @@ impl Predicates {
         let forms = maker.keywords(interner, meter);
         let mut all = maker.all;
         all.sort_by_key(|predicate| predicate.cost);
+        name_in_order(&mut all);
         Predicates { all, forms }
+    }
+
+    /// All, where keywords that are one of the labels are told from the others: a word that
+    /// the output repeats is seldom there by chance.
+    pub fn naming(&self, labels: &[String]) -> Vec<Predicate> {
+        let says = |keyword: &str| labels.iter().any(|label| label == keyword);
+        let told = |predicate: &Predicate| match &predicate.test {
+            Test::Keyword(_, _, keyword) if says(keyword) => {
+                let cost = predicate.cost.saturating_sub(4);
+                Predicate { cost, bits: predicate.bits.min(3 * LOG_UNIT), ..predicate.clone() }
+            }
+            _ => predicate.clone(),
+        };
+        let mut all: Vec<Predicate> = self.all.iter().map(told).collect();
+        all.sort_by_key(|predicate| predicate.cost);
+        all
     }
 
     /// The predicate as an expression.
@@ -94,6 +114,8 @@ impl Predicates {
                 let form = self.forms[*form].expression.clone();
                 Expr::Call(*op, vec![form, Expr::Literal(keyword.as_str().into())])
             }
+            // Said by `default`, not by a test.
+            Test::Defined(_) => Expr::Literal(Value::Bool(true)),
             Test::Null(term) => Expr::Call(Op::IsNull, vec![bank.expr(*term, interner)]),
             Test::Both(a, b) => Expr::Call(Op::And, vec![self.expr(a, bank, interner), self.expr(b, bank, interner)]),
             Test::Not(inner) => Expr::Call(Op::Not, vec![self.expr(inner, bank, interner)]),
@@ -106,6 +128,38 @@ impl Predicates {
 }
 
 impl Predicate {
+    /// That a leaf is defined: `default(leaf, ...)`.
+    pub fn defined(leaf: usize, rows: Rows) -> Predicate {
+        let bits = 2 * LOG_UNIT;
+        Predicate { rows, cost: 2, bits, test: Test::Defined(leaf), partial: false }
+    }
+
+    /// The keyword that it looks for.
+    fn keyword(&self) -> Option<&str> {
+        match &self.test {
+            Test::Keyword(_, _, keyword) => Some(keyword),
+            _ => None,
+        }
+    }
+
+    /// Whether it compares a number.
+    pub fn is_threshold(&self) -> bool {
+        match &self.test {
+            Test::Compare(..) => true,
+            Test::Both(a, b) => a.is_threshold() && b.is_threshold(),
+            Test::Not(inner) => inner.is_threshold(),
+            _ => false,
+        }
+    }
+
+    /// The one leaf that may be taken where it holds.
+    pub fn only(&self) -> Option<usize> {
+        match self.test {
+            Test::Defined(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
     /// What holds where this does not.
     pub fn negated(&self, all: Rows) -> Predicate {
         let flipped = match (&self.test, self.partial) {
@@ -114,7 +168,7 @@ impl Predicate {
         };
         let extra = if flipped.is_some() { 0 } else { Op::Not.info().cost };
         let test = flipped.unwrap_or_else(|| Test::Not(Box::new(self.clone())));
-        Predicate { rows: all & !self.rows, cost: self.cost + extra, tests: self.tests, test, partial: false }
+        Predicate { rows: all & !self.rows, cost: self.cost + extra, bits: self.bits + LOG_UNIT, test, partial: false }
     }
 
     /// What holds where both do.
@@ -122,11 +176,33 @@ impl Predicate {
         Predicate {
             rows: self.rows & other.rows,
             cost: self.cost + other.cost + Op::And.info().cost,
-            tests: self.tests + other.tests,
+            bits: self.bits + other.bits + LOG_UNIT,
             test: Test::Both(Box::new(self.clone()), Box::new(other.clone())),
             partial: false,
         }
     }
+}
+
+/// What it takes to name each: which kind it is, and its place among those of the kind, in an
+/// order that is known before the outputs are. Keywords that are in many examples come first:
+/// the longer the list of rare ones, the less one of them means.
+fn name_in_order(all: &mut [Predicate]) {
+    let mut keywords: Vec<usize> = (0..all.len()).filter(|&index| all[index].keyword().is_some()).collect();
+    let others: Vec<usize> = (0..all.len()).filter(|&index| all[index].keyword().is_none()).collect();
+    keywords.sort_by_key(|&index| {
+        let common = all[index].keyword().is_some_and(is_common);
+        (common, std::cmp::Reverse(all[index].rows.count_ones()), all[index].cost)
+    });
+    for kind in [keywords, others] {
+        for (place, index) in kind.into_iter().enumerate() {
+            all[index].bits = log2(place as u64 + 2) + LOG_UNIT;
+        }
+    }
+}
+
+/// Whether all words are such as nothing is decided by.
+fn is_common(keyword: &str) -> bool {
+    keyword.split(' ').all(|word| FUNCTION_WORDS.contains(&word))
 }
 
 fn opposite(op: Op) -> Op {
@@ -151,7 +227,7 @@ impl Maker<'_> {
             return;
         }
         let cost = cost + if partial { Op::Default.info().cost + 2 } else { 0 };
-        let predicate = Predicate { rows, cost, tests: 1, test, partial };
+        let predicate = Predicate { rows, cost, bits: 0, test, partial };
         match self.best.get(&rows) {
             Some(&known) if self.all[known].cost <= cost => {}
             Some(&known) => self.all[known] = predicate,
@@ -264,7 +340,7 @@ impl Maker<'_> {
                 if !meter.take(self.bank.rows()) {
                     return forms;
                 }
-                let common = if keyword.split(' ').all(|word| FUNCTION_WORDS.contains(&word)) { 8 } else { 0 };
+                let common = if is_common(&keyword) { 8 } else { 0 };
                 let own = cost(&form.expression) + bits + common + if whole { 0 } else { 2 };
                 let partial = form.texts.iter().any(Option::is_none);
                 for op in [Op::Contains, Op::Starts] {
@@ -287,9 +363,8 @@ impl Maker<'_> {
             |id: TermId| -> Vec<Option<&str>> { bank.column(id).iter().map(|&value| interner.text(value)).collect() };
         let roots: Vec<(Expr, Vec<Option<&str>>)> = bank
             .terms()
-            .filter(|(_, term)| term.kind == Kind::Text && term.varies && term.cost <= 8)
+            .filter(|(id, term)| term.kind == Kind::Text && term.varies && bank.is_source(*id))
             .map(|(id, _)| (bank.expr(id, interner), texts(id)))
-            .filter(|(expression, _)| matches!(expression, Expr::Field(..) | Expr::Input | Expr::Variable(_)))
             .take(12)
             .collect();
         let mut forms = Vec::new();

@@ -5,17 +5,25 @@
 //! explains ([`List::pays`]), so that a table of the examples is never taken for an
 //! explanation.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::predicates::Predicate;
 use crate::values::{Rows, rows};
 
 /// What a branch may give.
+#[derive(Clone)]
 pub struct Leaf {
     /// Where it is right.
     pub rows: Rows,
-    /// Description length.
+    /// Description length, for the order.
     pub cost: u32,
+    /// What a table would have to say too, in bits: the whole of a constant.
+    pub bits: u32,
+    /// Whether it may stand for one example alone: what is computed may, a constant that
+    /// is seen once is a table.
+    pub computed: bool,
+    /// Where it is defined, if that can be asked.
+    pub defined: Option<Rows>,
 }
 
 /// A list: predicates with the leaf to take, and the leaf for all else.
@@ -30,33 +38,67 @@ pub struct List {
 }
 
 impl List {
-    /// Whether the list is worth its bits (minimum description length): naming a test
-    /// takes log2 of how many there were to choose from, naming a leaf log2 of how many
-    /// leaves; what is explained is which leaf each example has, n·H bits. Gives both
-    /// sides, in whole bits: what it takes, and what it explains.
-    pub fn bits(&self, tests: usize, leaves: usize, wanted: Rows) -> (u64, u64) {
-        let mut remaining = wanted;
-        let mut shares: BTreeMap<usize, u32> = BTreeMap::new();
-        let mut used = 0u64;
-        for (predicate, leaf) in &self.rules {
-            *shares.entry(*leaf).or_default() += (predicate.rows & remaining).count_ones();
-            remaining &= !predicate.rows;
-            used += u64::from(predicate.tests);
+    /// Whether the list is worth its bits (minimum description length): naming its tests and
+    /// its leaves against a table, which has every distinct output once and says which of
+    /// them each example has, n·H bits. Gives both sides, in whole bits: what it takes, and
+    /// what it explains.
+    pub fn bits(&self, leaves: &[Leaf], outputs: &Outputs) -> (u64, u64) {
+        let tests: u64 = self.rules.iter().map(|(predicate, _)| predicate.bits).sum();
+        let mut used: Vec<usize> = self.rules.iter().map(|(_, leaf)| *leaf).chain([self.otherwise]).collect();
+        let named = self.rules.len() as u64 * log2(leaves.len().min(16) as u64);
+        used.sort_unstable();
+        used.dedup();
+        let said: u64 = used.iter().map(|&leaf| u64::from(leaves[leaf].bits)).sum();
+        ((tests + named) / LOG_UNIT + said, outputs.bits() + SLACK)
+    }
+
+    /// Puts a rule about a kind before the one about a size that stands before it, where no
+    /// example is of both: what is blocked is so however small.
+    fn kinds_first(&mut self, wanted: Rows) {
+        for _ in 0..self.rules.len() {
+            let mut remaining = wanted;
+            for at in 1..self.rules.len() {
+                let (size, kind) = (&self.rules[at - 1].0, &self.rules[at].0);
+                let free = size.rows & kind.rows & remaining == 0;
+                if free && size.is_threshold() && !kind.is_threshold() && kind.only().is_none() {
+                    self.rules.swap(at - 1, at);
+                }
+                remaining &= !self.rules[at - 1].0.rows;
+            }
         }
-        *shares.entry(self.otherwise).or_default() += remaining.count_ones();
-        let taken = used * log2(tests as u64) + self.rules.len() as u64 * log2(leaves as u64);
-        let total = u64::from(wanted.count_ones());
-        let own = |count: &u32| u64::from(*count) * log2(u64::from(*count));
-        let explained = (total * log2(total)).saturating_sub(shares.values().map(own).sum());
-        (taken / LOG_UNIT, explained / LOG_UNIT)
+    }
+
+    /// How many leaves it has; equal ones in a row are one.
+    pub fn branches(&self) -> usize {
+        let leaves: Vec<usize> = self.rules.iter().map(|(_, leaf)| *leaf).chain([self.otherwise]).collect();
+        leaves.chunk_by(|a, b| a == b).count()
     }
 }
 
+/// What a table of the outputs takes.
+pub struct Outputs {
+    /// The description length of each distinct output, and how often it is.
+    pub distinct: Vec<(u32, u64)>,
+}
+
+impl Outputs {
+    fn bits(&self) -> u64 {
+        let total: u64 = self.distinct.iter().map(|(_, count)| count).sum();
+        let own: u64 = self.distinct.iter().map(|(_, count)| count * log2(*count)).sum();
+        let said: u64 = self.distinct.iter().map(|(bits, _)| u64::from(*bits)).sum();
+        said + (total * log2(total)).saturating_sub(own) / LOG_UNIT
+    }
+}
+
+/// What is still taken for more than chance, in bits: tests are tried in order of cost, and
+/// the first that fits is not the only one that would have been believed.
+const SLACK: u64 = 2;
+
 /// The unit of [`log2`]: 1/256 of a bit.
-const LOG_UNIT: u64 = 256;
+pub const LOG_UNIT: u64 = 256;
 
 /// The binary logarithm in units of 1/256, rounded down; 0 of 0 and 1.
-fn log2(value: u64) -> u64 {
+pub fn log2(value: u64) -> u64 {
     if value < 2 {
         return 0;
     }
@@ -84,7 +126,7 @@ const BEAM: usize = 16;
 
 /// Finds lists that are right in all `wanted` rows, cheapest first.
 pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<List> {
-    let most = (wanted.count_ones() as usize / 3).max(1);
+    let most = (wanted.count_ones() as usize / 4).max(1);
     let mut of_row: Vec<Vec<usize>> = vec![Vec::new(); crate::values::MAX_ROWS];
     let mut by_cost: Vec<usize> = (0..leaves.len()).collect();
     by_cost.sort_by_key(|&leaf| leaves[leaf].cost);
@@ -98,12 +140,13 @@ pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<Lis
     };
     let mut beam = vec![Partial { remaining: wanted, rules: Vec::new(), cost: 0 }];
     let mut done: Vec<List> = Vec::new();
-    for length in 0..most {
+    for length in 0..=most {
         let mut next: HashMap<Rows, Partial> = HashMap::new();
         for partial in &beam {
             let best = done.iter().map(|list| list.cost).min().unwrap_or(u32::MAX);
-            let enough = length == 0 || partial.remaining.count_ones() >= LEAST;
-            if let Some(leaf) = leaf_for(partial.remaining).filter(|_| enough) {
+            let enough =
+                |leaf: &usize| length == 0 || leaves[*leaf].computed || partial.remaining.count_ones() >= LEAST;
+            if let Some(leaf) = leaf_for(partial.remaining).filter(enough) {
                 done.push(List {
                     rules: partial.rules.iter().map(|&(rule, leaf)| (predicates[rule].clone(), leaf)).collect(),
                     otherwise: leaf,
@@ -113,10 +156,17 @@ pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<Lis
             }
             for (index, predicate) in predicates.iter().enumerate() {
                 let covered = predicate.rows & partial.remaining;
-                if covered.count_ones() < LEAST || covered == partial.remaining {
+                if covered == 0 || covered == partial.remaining {
                     continue;
                 }
-                let Some(leaf) = leaf_for(covered) else { continue };
+                let leaf = match predicate.only() {
+                    Some(leaf) => Some(leaf).filter(|&leaf| covered & !leaves[leaf].rows == 0),
+                    None => leaf_for(covered),
+                };
+                let Some(leaf) = leaf else { continue };
+                if covered.count_ones() < LEAST && !leaves[leaf].computed {
+                    continue;
+                }
                 let cost = partial.cost + predicate.cost + leaves[leaf].cost + IF_COST;
                 let remaining = partial.remaining & !covered;
                 if cost >= best || next.get(&remaining).is_some_and(|known| known.cost <= cost) {
@@ -136,6 +186,7 @@ pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<Lis
         });
         beam.truncate(BEAM);
     }
+    done.iter_mut().for_each(|list| list.kinds_first(wanted));
     done.sort_by_key(|list| list.cost);
     done
 }

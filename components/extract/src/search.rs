@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Value, write::compare_keys};
-use auto_lang::{Expr, eval};
+use auto_lang::{Expr, Op, eval};
 use auto_schema::ir::{Body, Bounds, Edge, Effects, End, Graph, Node, Port, Uncertainty};
 use auto_schema::types::Type;
 
@@ -58,6 +58,9 @@ const MOST_FIRST: usize = 96;
 /// The most fields of the input that are looked at, and how deep.
 const MAX_ROOTS: usize = 200;
 const MAX_ROOT_DEPTH: usize = 5;
+
+/// Longer lists are no arguments of a call.
+const MAX_ARITY: usize = 8;
 
 /// Searches.
 pub fn search(problem: &Problem) -> Found {
@@ -192,10 +195,29 @@ pub fn roots(expression: Expr, column: Vec<Id>, interner: &mut Interner) -> Vec<
             let column = values.into_iter().map(|value| interner.intern_option(value)).collect();
             roots.push((field, column));
         }
+        for index in 0..arity(&roots[next].1, interner) {
+            let item = match index {
+                0 => Expr::Call(Op::First, vec![roots[next].0.clone()]),
+                _ => Expr::Call(Op::Nth, vec![roots[next].0.clone(), Expr::Literal(Value::integer(index as i64))]),
+            };
+            let values: Vec<Option<Value>> =
+                roots[next].1.iter().map(|&id| interner.get(id)?.as_list()?.get(index).cloned()).collect();
+            let column = values.into_iter().map(|value| interner.intern_option(value)).collect();
+            roots.push((item, column));
+        }
         next += 1;
     }
     roots.truncate(MAX_ROOTS);
     roots
+}
+
+/// The length of lists that all have the same, as the arguments of a call do; else 0.
+fn arity(column: &[Id], interner: &Interner) -> usize {
+    let mut lengths = column.iter().map(|&id| interner.get(id).and_then(Value::as_list).map(<[Value]>::len));
+    match lengths.next() {
+        Some(Some(length)) if length <= MAX_ARITY && lengths.all(|other| other == Some(length)) => length,
+        _ => 0,
+    }
 }
 
 fn keys(column: &[Id], interner: &Interner) -> Vec<String> {
@@ -206,16 +228,29 @@ fn keys(column: &[Id], interner: &Interner) -> Vec<String> {
     keys
 }
 
-/// Programs that are defined on the unlabelled inputs before those that are not.
+/// Programs that are defined on the unlabelled inputs before those that are not; a note
+/// where the first two say different things about one of these.
 fn rank(found: &mut Found, problem: &Problem) {
     let undefined = |program: &Expr| problem.unlabelled.iter().filter(|input| eval(program, input).is_none()).count();
     found.programs.sort_by_key(|(program, own)| (undefined(program), *own));
     found.programs.truncate(problem.candidates);
-    if let Some((program, _)) = found.programs.first() {
-        let missing = undefined(program);
-        if missing > 0 {
-            let count = problem.unlabelled.len();
-            found.notes.push(format!("undefined on {missing} of {count} unlabelled inputs, where it will abstain"));
+    let Some((program, _)) = found.programs.first() else { return };
+    let missing = undefined(program);
+    if missing > 0 {
+        let count = problem.unlabelled.len();
+        found.notes.push(format!("undefined on {missing} of {count} unlabelled inputs, where it will abstain"));
+    }
+    for (other, _) in &found.programs[1..] {
+        let apart = problem.unlabelled.iter().find_map(|input| {
+            let (one, another) = (eval(program, input)?, eval(other, input)?);
+            (one != another).then_some((input, one, another))
+        });
+        if let Some((input, one, another)) = apart {
+            found.notes.push(format!(
+                "ambiguous: `{program}` and `{other}` both fit, and of {input} one makes {one}, the other {another}; \
+                 record what it is to settle which is meant"
+            ));
+            return;
         }
     }
 }

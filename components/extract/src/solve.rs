@@ -7,18 +7,31 @@ use auto_lang::{Expr, Op, cost, literal_cost};
 
 use crate::affine;
 use crate::bank::Bank;
-use crate::concat::{self, Part, Piece};
+use crate::concat::{self, Material, Part, Piece};
 use crate::constants::Constants;
 use crate::context;
+use crate::dates::{self, DateSource};
+use crate::numbers::{self, NumberSource};
+use crate::positions::Source;
 use crate::predicates::Predicates;
-use crate::rules::{self, Leaf};
 use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows, rows};
+
+mod branches;
 
 /// An expression that has the wanted column, and its cost.
 pub type Solution = (Expr, u32);
 
 /// The costs to which the bank is grown, one after the other.
-const LEVELS: [u32; 6] = [13, 17, 21, 25, 29, 33];
+const LEVELS: [u32; 8] = [13, 17, 21, 25, 29, 33, 37, 41];
+
+/// What a program over a list costs that is not taken at once.
+const MANY_STEPS: u32 = 40;
+
+/// What a program costs that is not looked for in parts.
+const CHEAP: u32 = 11;
+
+/// The level at which decisions are tried, before dearer terms.
+const BRANCH_LEVEL: usize = 3;
 
 /// The most solutions kept for one target.
 const KEEP: usize = 4;
@@ -26,8 +39,8 @@ const KEEP: usize = 4;
 /// The most texts that are tried as parts of a `concat`.
 const MAX_PIECES: usize = 3000;
 
-/// The most leaves that a decision list chooses among.
-const MAX_LEAVES: usize = 48;
+/// The most texts that parts are cut from.
+const MAX_SOURCES: usize = 8;
 
 /// What a search works with.
 pub struct Solver<'a> {
@@ -51,8 +64,16 @@ pub struct Solver<'a> {
     /// takes and those it explains.
     unpaid: Option<(usize, u64, u64)>,
     predicates: Option<Predicates>,
+    /// Texts that parts are cut from, once they were asked for.
+    sources: Option<Vec<Source>>,
+    /// Numbers that may be printed; made anew when the bank has grown.
+    numbers: Option<Vec<NumberSource>>,
+    /// Dates that may be printed.
+    dates: Option<Vec<DateSource>>,
     level: usize,
     most_levels: usize,
+    /// Whether this is the search of an exception.
+    nested: bool,
 }
 
 impl<'a> Solver<'a> {
@@ -67,7 +88,7 @@ impl<'a> Solver<'a> {
         let inputs = roots.first().map_or(Vec::new(), |(_, column)| column.clone());
         let bank = Bank::new(inputs.len(), roots, interner);
         // Inside a list there are more rows and less to find.
-        let most_levels = if depth == 0 { LEVELS.len() } else { 2 };
+        let most_levels = if depth == 0 { LEVELS.len() } else { 3 };
         Solver {
             interner,
             meter,
@@ -79,8 +100,12 @@ impl<'a> Solver<'a> {
             solved: Vec::new(),
             unpaid: None,
             predicates: None,
+            sources: None,
+            numbers: None,
+            dates: None,
             level: 0,
             most_levels,
+            nested: false,
         }
     }
 
@@ -97,6 +122,13 @@ impl<'a> Solver<'a> {
             let constant = Expr::constant(&value);
             let own = cost(&constant);
             return vec![(constant, own)];
+        }
+        if target == self.inputs.as_slice() {
+            let whole = match self.depth {
+                0 => Expr::Input,
+                depth => Expr::Variable(crate::lists::variable(depth).to_owned()),
+            };
+            return vec![(whole, 1)];
         }
         self.unpaid = None;
         let mut found = self.solve_record(target, place).unwrap_or_else(|| self.solve_leaf(target));
@@ -207,32 +239,51 @@ impl<'a> Solver<'a> {
     /// to put them together.
     fn solve_leaf(&mut self, target: &[Id]) -> Vec<Solution> {
         let choice = self.is_choice(target);
+        let labels = self.is_label(target);
+        // What was made of a list in many steps is kept, for something better may be found.
+        let mut kept: Vec<Solution> = Vec::new();
         for level in 0..self.most_levels {
             self.grow(level);
             let mut found = self.lookup(target);
-            if found.is_empty() {
-                found = self.solve_number(target);
-            }
-            if found.is_empty() {
-                found = self.solve_context(target);
-            }
-            if found.is_empty() && !choice {
-                found.extend(self.solve_concat(target, all_rows(target.len())));
+            found.extend(self.solve_number(target));
+            found.extend(self.solve_printed(target));
+            found.extend(self.solve_context(target));
+            let most = found.iter().map(|(_, cost)| *cost).min().unwrap_or(u32::MAX);
+            // Nothing that is put together costs less than this.
+            if !labels && most > CHEAP {
+                found.extend(self.solve_concat(target, all_rows(target.len()), most));
             }
             if found.is_empty() && level == 0 {
                 found.extend(crate::lists::solve(self, target));
+                if found.iter().all(|(_, cost)| *cost > MANY_STEPS) {
+                    kept = std::mem::take(&mut found);
+                }
             }
             if found.is_empty() && choice && level < 2 {
                 found = self.solve_choice(target);
             }
+            if found.is_empty() && level == 2 {
+                found = self.solve_truth(target);
+            }
             if !found.is_empty() || self.meter.spent() {
+                found.extend(kept);
                 return found;
             }
-            if choice && level == 1 && self.depth == 0 {
+            if labels && level == 1 && self.depth == 0 {
                 break;
             }
+            if level == BRANCH_LEVEL {
+                let mut found = self.solve_branches(target);
+                found.append(&mut kept);
+                if !found.is_empty() {
+                    return found;
+                }
+            }
         }
-        self.solve_branches(target)
+        if self.level <= BRANCH_LEVEL {
+            kept.extend(self.solve_branches(target));
+        }
+        kept
     }
 
     fn grow(&mut self, level: usize) {
@@ -240,6 +291,7 @@ impl<'a> Solver<'a> {
         if complete && level >= self.level {
             self.level = level + 1;
             self.predicates = None;
+            self.numbers = None;
         }
     }
 
@@ -250,6 +302,26 @@ impl<'a> Solver<'a> {
         let least = distinct.chunk_by(|a, b| a == b).map(<[Id]>::len).min().unwrap_or(0);
         distinct.dedup();
         least >= 2 && distinct.len() * 3 <= target.len()
+    }
+
+    /// A choice that is neither copied nor counted: words that the input need not have.
+    fn is_label(&self, target: &[Id]) -> bool {
+        let printed = |&id: &Id| match self.interner.get(id) {
+            Some(Value::Number(_)) => true,
+            Some(Value::Text(text)) => text.parse::<i64>().is_ok(),
+            _ => false,
+        };
+        if !self.is_choice(target) || target.iter().all(printed) {
+            return false;
+        }
+        let roots = self.bank.roots();
+        let copied = |(row, &id): (usize, &Id)| {
+            let text = self.interner.text(id).unwrap_or_default().to_lowercase();
+            let has =
+                |column: &[Id]| self.interner.text(column[row]).is_some_and(|own| own.to_lowercase().contains(&text));
+            !text.is_empty() && roots.iter().any(|(_, column)| has(column))
+        };
+        !target.iter().enumerate().all(copied)
     }
 
     /// A number that is another and a constant, added or multiplied.
@@ -279,6 +351,22 @@ impl<'a> Solver<'a> {
             }
         }
         found
+    }
+
+    /// A text that is a number, printed.
+    fn solve_printed(&mut self, target: &[Id]) -> Vec<Solution> {
+        let number = |&id: &Id| {
+            let text = self.interner.text(id)?;
+            let value = Value::parse(text).ok().filter(|value| value.as_number().is_some())?;
+            (value.to_string() == text).then_some(value)
+        };
+        let numbers: Option<Vec<Value>> = target.iter().map(number).collect();
+        let Some(numbers) = numbers else { return Vec::new() };
+        let numbers: Vec<Id> = numbers.into_iter().map(|number| self.interner.intern(number)).collect();
+        let mut found = self.bank.lookup(&numbers, self.interner);
+        found.extend(self.solve_number(&numbers));
+        let print = |(number, own): Solution| (Expr::Call(Op::Text, vec![number]), own + Op::Text.info().cost + 2);
+        found.into_iter().map(print).collect()
     }
 
     /// A part of an input text, told by what stands left and right of it.
@@ -311,8 +399,55 @@ impl<'a> Solver<'a> {
         found
     }
 
-    /// Texts cut into parts, in the rows of a set.
-    fn solve_concat(&mut self, target: &[Id], set: Rows) -> Option<Solution> {
+    fn make_sources(&mut self) {
+        if self.sources.is_none() {
+            self.sources = Some(sources(&self.bank, self.interner, self.meter));
+        }
+        if self.numbers.is_none() {
+            self.numbers = Some(numbers::sources(&self.bank, self.interner, self.meter));
+        }
+        if self.dates.is_none() {
+            self.dates = Some(dates::sources(&self.bank, self.interner, self.meter));
+        }
+    }
+
+    /// Lists whose items, one after the other, are a text of the input: it is cut at
+    /// positions. What is the same punctuation everywhere is said as it is.
+    pub fn solve_segments(&mut self, lists: &[Vec<Id>]) -> Option<Solution> {
+        self.make_sources();
+        let texts: Option<Vec<Vec<&str>>> =
+            lists.iter().map(|list| list.iter().map(|&id| self.interner.text(id)).collect()).collect();
+        let texts = texts?;
+        let whole: Vec<String> = texts.iter().map(|parts| parts.concat()).collect();
+        let source = self.sources.iter().flatten().find(|source| {
+            source.texts.iter().zip(&whole).all(|(text, whole)| text.as_deref() == Some(whole.as_str()))
+        })?;
+        let ends = |cell: usize| -> Vec<u32> {
+            texts.iter().map(|parts| parts[..cell].iter().map(|part| part.len() as u32).sum()).collect()
+        };
+        let mut cells = Vec::new();
+        let mut total = Op::Cut.info().cost;
+        for cell in 0..texts[0].len() {
+            let first = texts[0][cell];
+            let punctuation = !first.contains(char::is_alphanumeric) && !first.is_empty();
+            if punctuation && texts.iter().all(|parts| parts[cell] == first) {
+                cells.push(Expr::Literal(first.into()));
+                total += literal_cost(&first.into());
+                continue;
+            }
+            let from = source.place(&ends(cell))?;
+            let end = ends(cell + 1);
+            let near = source.after(&from).into_iter().filter(|to| to.at == end);
+            let to = source.place(&end).into_iter().chain(near).min_by_key(|to| to.cost)?;
+            total += source.cost + from.cost + to.cost;
+            cells.push(source.part(&from, &to));
+        }
+        Some((Expr::List(cells), total))
+    }
+
+    /// Texts cut into parts, in the rows of a set; none dearer than `most`.
+    fn solve_concat(&mut self, target: &[Id], set: Rows, most: u32) -> Option<Solution> {
+        self.make_sources();
         let rows: Vec<usize> = rows(set).collect();
         let mut targets = vec![""; target.len()];
         for &row in &rows {
@@ -333,84 +468,27 @@ impl<'a> Solver<'a> {
                 makers.push(Maker::Term(id));
             }
         }
-        let (parts, own) = concat::deduce(&targets, &rows, &pieces, self.meter)?;
+        let material = Material {
+            pieces: &pieces,
+            sources: self.sources.as_deref().unwrap_or_default(),
+            numbers: self.numbers.as_deref().unwrap_or_default(),
+            dates: self.dates.as_deref().unwrap_or_default(),
+        };
+        let (parts, own) = concat::deduce(&targets, &rows, &material, most, self.meter)?;
         let make = |part: &Part| match part {
             Part::Constant(text) => Expr::Literal(text.as_str().into()),
             Part::Piece(piece) => match makers[*piece] {
                 Maker::Expression(expression) => expression.clone(),
                 Maker::Term(id) => self.bank.expr(id, self.interner),
             },
+            Part::Printed(derived) => derived.printed.expr(),
+            Part::Cut { source, case, from, to } => case.expr(material.sources[*source].part(from, to)),
         };
         let mut parts: Vec<Expr> = parts.iter().map(make).collect();
         if parts.len() == 1 {
             return parts.pop().map(|only| (only, own));
         }
         Some((Expr::Call(Op::Concat, parts), own))
-    }
-
-    /// A decision among constants.
-    fn solve_choice(&mut self, target: &[Id]) -> Vec<Solution> {
-        let leaves = self.constant_leaves(target);
-        self.solve_rules(leaves, target)
-    }
-
-    /// A decision among whatever is right in some rows.
-    fn solve_branches(&mut self, target: &[Id]) -> Vec<Solution> {
-        let mut leaves = self.constant_leaves(target);
-        for (id, term) in self.bank.terms() {
-            let matching = self.bank.matches(id, target);
-            if term.varies && matching.count_ones() >= 2 {
-                leaves.push((Leaf { rows: matching, cost: term.cost }, LeafMaker::Term(id)));
-            }
-        }
-        leaves.extend(self.concat_leaves(target));
-        // The widest first, and of each set of rows the cheapest.
-        leaves.sort_by_key(|(leaf, _)| (std::cmp::Reverse(leaf.rows.count_ones()), leaf.rows, leaf.cost));
-        leaves.dedup_by_key(|(leaf, _)| leaf.rows);
-        leaves.truncate(MAX_LEAVES);
-        self.solve_rules(leaves, target)
-    }
-
-    fn constant_leaves(&self, target: &[Id]) -> Vec<(Leaf, LeafMaker)> {
-        let mut distinct: Vec<Id> = target.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let leaf = |value: Id| {
-            let here = target.iter().enumerate().filter(|(_, id)| **id == value);
-            let rows: Rows = here.fold(0, |set, (row, _)| set | 1 << row);
-            let value_of = self.interner.get(value).cloned().unwrap_or(Value::Null);
-            // Which of the outputs it is says the type; its text is not the program's.
-            let own = literal_cost(&value_of).min(6);
-            (Leaf { rows, cost: own }, LeafMaker::Constant(value))
-        };
-        distinct.into_iter().map(leaf).filter(|(leaf, _)| leaf.rows.count_ones() >= 2).collect()
-    }
-
-    /// Concatenations found from pairs of examples that look alike, with all the rows in
-    /// which they are right.
-    fn concat_leaves(&mut self, target: &[Id]) -> Vec<(Leaf, LeafMaker)> {
-        let texts: Option<Vec<String>> = target.iter().map(|&id| self.interner.text(id).map(str::to_owned)).collect();
-        let Some(texts) = texts else { return Vec::new() };
-        let mut leaves = Vec::new();
-        let mut uncovered = all_rows(texts.len());
-        while uncovered != 0 && leaves.len() < 12 && !self.meter.spent() {
-            let seed = uncovered.trailing_zeros() as usize;
-            uncovered &= !(1 << seed);
-            let Some(partner) = rows(all_rows(texts.len()))
-                .filter(|&row| row != seed && texts[row] != texts[seed])
-                .max_by_key(|&row| (alike(&texts[seed], &texts[row]), std::cmp::Reverse(row)))
-            else {
-                break;
-            };
-            let Some((expression, own)) = self.solve_concat(target, 1 << seed | 1 << partner) else { continue };
-            let right =
-                |row: usize| self.value_at(&expression, row).is_some_and(|value| value.as_text() == Some(&texts[row]));
-            let here = (0..texts.len()).filter(|&row| right(row));
-            let covered: Rows = here.fold(0, |set, row| set | 1 << row);
-            uncovered &= !covered;
-            leaves.push((Leaf { rows: covered, cost: own }, LeafMaker::Expression(Box::new(expression))));
-        }
-        leaves
     }
 
     /// The value of an expression in a row.
@@ -421,86 +499,23 @@ impl<'a> Solver<'a> {
         }
         auto_lang::eval_in(expression, &Value::Null, &[(crate::lists::variable(self.depth), input)])
     }
+}
 
-    fn solve_rules(&mut self, leaves: Vec<(Leaf, LeafMaker)>, target: &[Id]) -> Vec<Solution> {
-        let all = all_rows(target.len());
-        if leaves.iter().fold(0, |set, (leaf, _)| set | leaf.rows) != all {
-            return Vec::new();
-        }
-        if self.predicates.is_none() {
-            self.predicates = Some(Predicates::make(&self.bank, self.interner, self.meter));
-        }
-        let Some(predicates) = &self.predicates else { return Vec::new() };
-        let (leaves, makers): (Vec<Leaf>, Vec<LeafMaker>) = leaves.into_iter().unzip();
-        let mut lists = Vec::new();
-        for conjunctions in [0, 80] {
-            let tests = rules::extended(&predicates.all, conjunctions, all);
-            if !self.meter.take(tests.len()) {
-                return Vec::new();
-            }
-            lists = rules::learn(&tests, &leaves, all);
-            if let Some(list) = lists.first() {
-                let (taken, explained) = list.bits(predicates.all.len(), leaves.len(), all);
-                self.unpaid = (taken > explained).then_some((list.rules.len(), taken, explained));
-            }
-            lists.retain(|list| {
-                let (taken, explained) = list.bits(predicates.all.len(), leaves.len(), all);
-                taken <= explained
-            });
-            if !lists.is_empty() {
-                break;
-            }
-        }
-        lists.truncate(KEEP);
-        let leaf = |index: usize| match &makers[index] {
-            LeafMaker::Constant(id) => Expr::constant(&self.interner.get(*id).cloned().unwrap_or(Value::Null)),
-            LeafMaker::Term(id) => self.bank.expr(*id, self.interner),
-            LeafMaker::Expression(expression) => (**expression).clone(),
-        };
-        let build = |list: &rules::List| {
-            let start = leaf(list.otherwise);
-            list.rules.iter().rev().fold(start, |otherwise, (predicate, then)| {
-                branch(predicates.expr(predicate, &self.bank, self.interner), leaf(*then), otherwise)
-            })
-        };
-        lists.iter().map(|list| (build(list), list.cost)).collect()
-    }
+/// The texts that parts are cut from: the cheapest that are no parts of texts themselves.
+fn sources(bank: &Bank, interner: &Interner, meter: &mut Meter) -> Vec<Source> {
+    let roots = bank.terms().filter(|(id, term)| term.kind == Kind::Text && term.varies && bank.is_source(*id));
+    let mut roots: Vec<_> = roots.map(|(id, term)| (term.cost, id)).collect();
+    roots.sort_unstable();
+    let source = |(cost, id): (u32, _)| {
+        let texts = bank.column(id).iter().map(|&value| interner.text(value).map(str::to_owned)).collect();
+        Source::new(bank.expr(id, interner), cost, texts, meter)
+    };
+    roots.into_iter().take(MAX_SOURCES).map(source).collect()
 }
 
 enum Maker<'a> {
     Term(crate::bank::TermId),
     Expression(&'a Expr),
-}
-
-enum LeafMaker {
-    Constant(Id),
-    Term(crate::bank::TermId),
-    Expression(Box<Expr>),
-}
-
-/// `if`, or what it comes to for truth values and for equal leaves.
-fn branch(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
-    let truth = |expression: &Expr| match expression {
-        Expr::Literal(Value::Bool(value)) => Some(*value),
-        _ => None,
-    };
-    match (truth(&then), truth(&otherwise)) {
-        (Some(true), Some(false)) => return condition,
-        (Some(false), Some(true)) => return Expr::Call(Op::Not, vec![condition]),
-        _ => {}
-    }
-    // if(a, x, if(b, x, y)) is if(or(a, b), x, y).
-    if let Expr::Call(Op::If, inner) = &otherwise
-        && let [next, same, rest] = inner.as_slice()
-        && *same == then
-    {
-        let either = match next {
-            Expr::Call(Op::Or, alternatives) => [vec![condition], alternatives.clone()].concat(),
-            next => vec![condition, next.clone()],
-        };
-        return Expr::Call(Op::If, vec![Expr::Call(Op::Or, either), then, rest.clone()]);
-    }
-    Expr::Call(Op::If, vec![condition, then, otherwise])
 }
 
 /// The records of the fields' solutions: the cheapest of all, then each next best of one
@@ -526,11 +541,4 @@ fn combine(keys: &[String], fields: &[Vec<Solution>]) -> Vec<Solution> {
         (Expr::Record(members.collect()), own)
     };
     choices.into_iter().map(record).collect()
-}
-
-/// How much two texts have in common at their ends.
-fn alike(a: &str, b: &str) -> usize {
-    let prefix = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    let suffix = a.bytes().rev().zip(b.bytes().rev()).take_while(|(x, y)| x == y).count();
-    prefix + suffix
 }

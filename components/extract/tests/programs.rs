@@ -273,3 +273,72 @@ fn unlabelled_inputs_rank_programs() {
     let program = &found.programs[0].0;
     assert!(unlabelled.iter().all(|input| eval(program, input).is_some()), "{program}");
 }
+
+#[test]
+fn numbers_and_dates_as_people_write_them() {
+    let check = |pairs: &[(&str, &str)], unseen: &str, expected: &str| {
+        let examples: Vec<Example> = pairs
+            .iter()
+            .map(|(input, output)| Example { input: texts(&[input]).remove(0), output: (*output).into() })
+            .collect();
+        let program = best(&examples);
+        assert_eq!(eval(&program, &texts(&[unseen]).remove(0)), Some(expected.into()), "{program}");
+    };
+    check(&[("1234.5", "$1,234.50"), ("7.25", "$7.25"), ("98765", "$98,765.00")], "1000000", "$1,000,000.00");
+    check(&[("19.57", "19.55"), ("19.58", "19.6"), ("21.48", "21.5")], "3.12", "3.1");
+    check(&[("40.88", "40-45"), ("27.95", "25-30"), ("28.0", "25-30")], "40", "40-45");
+    check(&[("2041-11-23", "Nov 2041"), ("1974-12-16", "Dec 1974")], "2001-02-03", "Feb 2001");
+    check(
+        &[("18:25:57", "6PM to 8PM"), ("07:00:20", "6AM to 8AM"), ("21:44:40", "8PM to 10PM")],
+        "23:34:17",
+        "10PM to 12AM",
+    );
+    check(&[("6-Oct-2143", "6/10/2143"), ("Mar 30 2002", "30/3/2002")], "8 January 2015", "8/1/2015");
+}
+
+#[test]
+fn parts_between_positions() {
+    let names = [("4 England DF Michael Mancienne", "M Mancienne"), ("19 Wales FW Sam Jones", "S Jones")];
+    let lines =
+        [("57, Rue Roussy 6711 ORANGE", "Rue Roussy"), ("4, Chemin Des Bateliers 2663 ANGLET", "Chemin Des Bateliers")];
+    for (pairs, unseen, expected) in [
+        (names, "10 Scotland MF Barrie McKay", "B McKay"),
+        (lines, "27, avenue de Bouvines 2867 X", "avenue de Bouvines"),
+    ] {
+        let examples: Vec<Example> = pairs
+            .iter()
+            .map(|(input, output)| Example { input: texts(&[input]).remove(0), output: (*output).into() })
+            .collect();
+        let program = best(&examples);
+        assert_eq!(eval(&program, &texts(&[unseen]).remove(0)), Some(expected.into()), "{program}");
+    }
+}
+
+#[test]
+fn what_fits_and_says_different_things_is_reported() {
+    let names = texts(&["Ana Novak", "Bo Li", "Dee Ng"]);
+    let examples = behaviour("last(words($.t))", names);
+    let unlabelled = texts(&["Chris van Dam"]);
+    let found = search(&Problem { examples: &examples, unlabelled: &unlabelled, steps: STEPS, candidates: 8 });
+    let note = found.notes.iter().find(|note| note.starts_with("ambiguous")).unwrap_or_else(|| panic!("{found:?}"));
+    assert!(note.contains("Dam") && note.contains("record what it is"), "{note}");
+}
+
+#[test]
+fn missing_parts_are_told_by_default() {
+    let examples: Vec<Example> = [
+        ("Avatar (2009); Director: James Cameron", "James Cameron"),
+        ("The Lion King (1994)", ""),
+        ("Forrest Gump; Director: Robert Zemeckis; 1994", "Robert Zemeckis"),
+        ("Alien; Director: Ridley Scott", "Ridley Scott"),
+        ("Up", ""),
+        ("Dune (2021); Director: Denis Villeneuve; long", "Denis Villeneuve"),
+    ]
+    .iter()
+    .map(|(input, output)| Example { input: texts(&[input]).remove(0), output: (*output).into() })
+    .collect();
+    let program = best(&examples);
+    for (unseen, expected) in [("Heat; Director: Michael Mann", "Michael Mann"), ("Jaws", "")] {
+        assert_eq!(eval(&program, &texts(&[unseen]).remove(0)), Some(expected.into()), "{program}");
+    }
+}

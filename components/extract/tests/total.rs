@@ -66,7 +66,7 @@ fn distinct(pairs: Vec<(Value, Value)>) -> Vec<Example> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn unrelated_outputs(pairs in prop::collection::vec((value(), value()), 0..10)) {
