@@ -21,9 +21,27 @@ mod flat;
 pub mod ir;
 pub mod judging;
 pub mod manifest;
+mod shown;
 pub mod types;
 mod violation;
 
+/// The codes of faults by which the host tells a driver that a component broke a limit or
+/// fell over, rather than said no. (One that ran too long ends the job.)
+pub const BREAKAGES: [&str; 11] = [
+    "trap",
+    "bad-output",
+    "out-of-fuel",
+    "out-of-memory",
+    "out-of-table",
+    "out-of-stack",
+    "out-of-instances",
+    "output-too-large",
+    "value-too-deep",
+    "arguments-too-large",
+    "log-too-large",
+];
+
+pub use shown::{is_unseen, shown, shown_lines, shown_path};
 pub use violation::{MAX_VIOLATIONS, Violation};
 
 /// What `flatc` made. Reached only through [`ir`] and [`manifest`].

@@ -21,6 +21,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use auto_schema::ir::Body;
+use auto_tests::tool::binary;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 mod asking;
@@ -40,14 +41,6 @@ fn main() {
         Trial::test(name, move || run(&binary, base.path(), &file))
     });
     libtest_mimic::run(&arguments, trials.collect()).exit();
-}
-
-/// The binary under test: `$AUTO_HOST`, or the one of this build's profile.
-fn binary() -> PathBuf {
-    std::env::var_os("AUTO_HOST").map(PathBuf::from).unwrap_or_else(|| {
-        let test = std::env::current_exe().expect("the path of this test");
-        test.ancestors().nth(2).expect("target/PROFILE").join("auto-host")
-    })
 }
 
 /// What every test starts with.

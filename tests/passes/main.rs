@@ -288,10 +288,7 @@ impl Bench {
 
     /// Runs the tool; its exit code and what it printed.
     fn auto_host(&self, arguments: &[&str]) -> Result<(i32, Value), Failed> {
-        let test = std::env::current_exe()?;
-        let binary = test.ancestors().nth(2).ok_or("target/PROFILE")?.join("auto-host");
-        let binary = std::env::var_os("AUTO_HOST").map_or(binary, PathBuf::from);
-        let mut command = Command::new(binary);
+        let mut command = Command::new(auto_tests::tool::binary());
         command.args(arguments).current_dir(self.folder.path()).env("AUTO_CACHE", self.folder.path().join("cache"));
         let output = command.output()?;
         let printed = String::from_utf8_lossy(&output.stdout);

@@ -17,10 +17,7 @@ impl Tool {
     /// A folder with nothing in it.
     #[expect(clippy::new_without_default, reason = "it makes a folder")]
     pub fn new() -> Tool {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
-        assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
+        let binary = crate::tool::binary();
         Tool { folder: tempfile::tempdir().unwrap(), binary }
     }
 

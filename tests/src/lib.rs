@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod text;
+pub mod tool;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

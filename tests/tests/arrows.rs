@@ -43,7 +43,7 @@ fn nothing_in_the_host_needs_the_command_line() {
     }
     assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
     assert_eq!(needs(Path::new("host/model"), Path::new("host")), ["auto-model needs auto-files"]);
-    assert_eq!(needs(Path::new("host/store"), Path::new("host")), [""; 0]);
+    assert_eq!(needs(Path::new("host/store"), Path::new("host")), ["auto-store needs auto-files"]);
     assert_eq!(needs(Path::new("host/files"), Path::new("")), [""; 0], "files are written below everything else");
 }
 

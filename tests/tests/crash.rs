@@ -18,6 +18,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use auto_schema::digest::Digest;
+use auto_tests::tool::binary;
 use tempfile::TempDir;
 
 /// Calls by which files come about, grow, move and go.
@@ -49,10 +50,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
-        assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
+        let binary = binary();
         let strace = Command::new("strace").arg("-V").output();
         assert!(strace.is_ok_and(|output| output.status.success()), "strace is needed: apt-get install -y strace");
         let mut bench = Bench { base: tempfile::tempdir().unwrap(), binary, expected: BTreeMap::new() };

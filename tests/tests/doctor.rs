@@ -1,16 +1,22 @@
 //! What `auto-host doctor` says of an installation that works.
 
-use std::path::PathBuf;
-use std::process::Command;
+use auto_tests::tool::{Tool, printed};
 
 #[test]
 fn a_sound_installation_is_called_healthy() {
-    let test = std::env::current_exe().unwrap();
-    let built = test.ancestors().nth(2).unwrap().join("auto-host");
-    let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(binary);
-    let command = command.arg("doctor").env("AUTO_CACHE", folder.path().join("cache")).current_dir(folder.path());
-    let output = command.output().expect("auto-host is built by `cargo xtask build`");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let output = Tool::new().run(&["doctor"]);
+    assert!(output.status.success(), "{}", printed(&output));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_not_made_for_looking_at_it() {
+    let tool = Tool::new();
+    for folder in ["absent", "absent/cache"] {
+        let output = tool.run(&["doctor", "--cache", folder]);
+        assert!(output.status.success() && printed(&output).contains("will be kept in"), "{}", printed(&output));
+    }
+    assert_eq!(std::fs::read_dir(tool.folder()).unwrap().count(), 0);
+    std::fs::write(tool.path("file"), "").unwrap();
+    let output = tool.run(&["doctor", "--cache", "file/cache"]);
+    assert!(printed(&output).contains("cannot be made in file"), "{}", printed(&output));
 }

@@ -3,22 +3,15 @@
 //! `host/runtime/tests/loading.rs`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use auto_schema::cbin::Cbin;
+use auto_tests::tool::binary;
 use tempfile::TempDir;
 
 /// The codes of files that never were artifacts; all others are of damaged ones.
 const NEVER_ONE: [&str; 4] = ["not-wasm", "component", "imports", "unsealed"];
-
-/// The binary under test: `$AUTO_HOST`, or the one of this build's profile.
-fn binary() -> PathBuf {
-    std::env::var_os("AUTO_HOST").map(PathBuf::from).unwrap_or_else(|| {
-        let test = std::env::current_exe().unwrap();
-        test.ancestors().nth(2).unwrap().join("auto-host")
-    })
-}
 
 fn auto_host(folder: &Path, arguments: &[&str]) -> Option<i32> {
     let mut command = Command::new(binary());

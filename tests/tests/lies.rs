@@ -59,9 +59,7 @@ impl Bench {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let test = std::env::current_exe().unwrap();
-        let binary = test.ancestors().nth(2).unwrap().join("auto-host");
-        let mut command = Command::new(std::env::var_os("AUTO_HOST").map_or(binary, PathBuf::from));
+        let mut command = Command::new(auto_tests::tool::binary());
         command.args(arguments).current_dir(self.0.path()).env("AUTO_CACHE", self.path("cache"));
         command
     }
@@ -372,6 +370,17 @@ fn a_panic_reaches_the_error_with_its_text_and_place() {
     ended.is_fault(5, "trap", "12 observations are too many for me");
     assert!(ended.text("message").contains("panicking-check.rs"), "{}", ended.reply);
     assert!(ended.text("at").contains(&digest.to_string()), "{}", ended.reply);
+}
+
+#[test]
+fn a_pass_that_breaks_in_a_task_ends_the_job_with_its_text_and_log() {
+    let bench = Bench::new();
+    let digest = bench.lie("lying-extract");
+    let ended = bench.compile(&["lying-extract.wasm"], &["--seconds", "4"]);
+    ended.is_fault(5, "trap", "this is too hard for me");
+    assert!(ended.text("at").contains(&digest.to_string()), "{}", ended.reply);
+    let log = ended.reply.get("log").and_then(Value::as_list).unwrap_or_default();
+    assert!(log.iter().any(|line| line.to_string().contains("about to fall over")), "{}", ended.reply);
 }
 
 #[test]

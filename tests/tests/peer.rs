@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use auto_json::Value;
+use auto_tests::tool::binary;
 
 /// The right shape, the wrong answer: `"nonsense"` to everything.
 const WRONG: &str = r#"(module
@@ -25,10 +26,7 @@ struct Tool {
 
 impl Tool {
     fn new() -> Tool {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
-        assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
+        let binary = binary();
         Tool { folder: tempfile::tempdir().unwrap(), binary }
     }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -47,8 +48,7 @@ impl Tool {
         let folder = tempfile::tempdir_in(place).unwrap();
         fs::write(folder.path().join("agent.py"), AGENT).unwrap();
         fs::copy(auto_tests::root().join("tests/cli/fixtures/shout.jsonl"), folder.path().join("shout.jsonl")).unwrap();
-        let binary = std::env::var_os("AUTO_HOST").map_or_else(|| built.join("auto-host"), PathBuf::from);
-        Tool { folder, binary, cache: built.join("recording-cache") }
+        Tool { folder, binary: auto_tests::tool::binary(), cache: built.join("recording-cache") }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -220,6 +220,91 @@ fn a_second_signal_kills_an_agent_that_does_not_stop() {
     signal(&child, Signal::TERM);
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), tool.traces("shout")), (Some(137), 1), "{}", told(&output));
+}
+
+/// Keeps the store locked until it is told to stop.
+const HOLDER: &str = r#"
+import os, sqlite3, time
+held = sqlite3.connect("s.db", isolation_level=None)
+held.execute("BEGIN IMMEDIATE")
+open("locked", "w").close()
+deadline = time.time() + 50
+while time.time() < deadline and not os.path.exists("stop"):
+    time.sleep(0.05)
+"#;
+
+#[test]
+fn a_signal_after_the_agent_s_end_ends_the_recorder_and_the_trace_is_kept() {
+    if !has_python() {
+        return;
+    }
+    let tool = Tool::new();
+    fs::write(tool.path("holder.py"), HOLDER).unwrap();
+    let agent = "cp shout.jsonl $AUTO_TRACE_FILE; python3 holder.py >out 2>&1 & while [ ! -e locked ]; do sleep 0.05; done; touch ready";
+    let child = tool.start(agent);
+    // The agent has ended when the recorder waits for the store.
+    std::thread::sleep(Duration::from_millis(1500));
+    let start = Instant::now();
+    signal(&child, Signal::TERM);
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(20), "it waited for the store all the same");
+    assert_eq!(output.status.signal(), Some(15), "{}", told(&output));
+    fs::write(tool.path("stop"), "").unwrap();
+    wait_until("the trace to be taken in", || {
+        tool.run(&["import", "--spool"]);
+        tool.traces("shout") == 1
+    });
+    assert!(tool.spooled().is_empty());
+}
+
+#[test]
+fn what_is_no_file_in_the_place_of_a_trace_keeps_nobody_waiting() {
+    for (put, left) in [
+        ("rm $AUTO_TRACE_FILE; mkfifo $AUTO_TRACE_FILE", 0),
+        ("rm $AUTO_TRACE_FILE; ln -s /dev/zero $AUTO_TRACE_FILE", 0),
+        ("rm $AUTO_TRACE_FILE; ln -s $PWD/pipe $AUTO_TRACE_FILE; mkfifo pipe", 0),
+        ("rm $AUTO_TRACE_FILE; mkdir $AUTO_TRACE_FILE; touch $AUTO_TRACE_FILE/x", 1),
+    ] {
+        let tool = Tool::new();
+        let mut child = tool.command(&["record", "--", "sh", "-c", put]).spawn().unwrap();
+        let start = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if start.elapsed() > Duration::from_secs(30) {
+                child.kill().unwrap();
+                panic!("`record` waits after `{put}`");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.code() == Some(1) && told(&output).contains("error[no-trace]"),
+            "{put}: {}",
+            told(&output)
+        );
+        assert_eq!(tool.spooled().len(), left, "{put}");
+        // Nor do those who look for what was left.
+        for words in [&["import", "--spool"][..], &["doctor"]] {
+            let output = tool.run(words);
+            assert!(output.status.success() && !told(&output).contains("was left"), "{put}: {}", told(&output));
+        }
+    }
+}
+
+#[test]
+fn pipes_that_lie_in_the_spool_keep_nobody_waiting() {
+    let tool = Tool::new();
+    assert!(tool.record("cp shout.jsonl $AUTO_TRACE_FILE").status.success());
+    let spool = tool.path("s.db.spool");
+    fs::create_dir(&spool).unwrap();
+    fs::copy(tool.path("shout.jsonl"), spool.join("run-b.jsonl")).unwrap();
+    for pipe in ["run-a.jsonl", "run-b.lock", "run-c.lock"] {
+        assert!(Command::new("mkfifo").arg(spool.join(pipe)).status().unwrap().success());
+    }
+    for words in [&["doctor"][..], &["import", "--spool"], &["census", "--task", "shout"]] {
+        let start = Instant::now();
+        let output = tool.run(words);
+        assert!(output.status.success() && start.elapsed() < Duration::from_secs(30), "{}", told(&output));
+    }
 }
 
 #[test]

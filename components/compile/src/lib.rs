@@ -59,6 +59,7 @@ impl exports::auto::driver::job::Guest for Compile {
         let mut report = Report::default();
         let draft = match &config.module {
             Some(module) => Some(given(module, &mut report)),
+            None if misfits(&contract, &observations, &mut report) => None,
             None => match chain::compiled(&config, &contract, &observations, &mut report)? {
                 Made::Draft(draft) => Some(draft),
                 Made::Whole => compiled(&config, &contract, &observations, &mut report)?,
@@ -83,6 +84,22 @@ fn given(module: &[u8], report: &mut Report) -> Draft {
     Draft { module: module.to_vec(), metered: None, graph: None, held_out: Vec::new(), notes: report.notes() }
 }
 
+/// Whether something was recorded that the contract does not take for an input. No program for
+/// its type takes it either, so no rung after this one could say what is wrong.
+fn misfits(contract: &Contract, observations: &[Observation], report: &mut Report) -> bool {
+    let misfit = |one: &Observation| contract.input.accepts(&Value::parse(&one.input).ok()?).err();
+    let mut wrong = observations.iter().filter_map(misfit);
+    let Some(first) = wrong.next() else { return false };
+    let why = format!(
+        "{} of {} recorded inputs are not of the contract's type, the first: {first}; widen interface.input, or draft \
+         it anew with `auto-host contract infer`",
+        wrong.count() + 1,
+        observations.len()
+    );
+    report.refused("evidence", why);
+    true
+}
+
 /// From observations to a draft, or none where a rung refused.
 fn compiled(
     config: &Config,
@@ -105,7 +122,7 @@ fn compiled(
 
     let mut searches = synthesize(config, &hints, &known, &folds)?.into_iter();
     let whole = searches.next().unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    let Some(best) = program(whole, contract, &known, report) else { return Ok(None) };
+    let Some(best) = program(unbroken(whole)?, contract, &known, report) else { return Ok(None) };
 
     let finding = check(&best.program, &known)?;
     if let Some(counterexample) = finding.counterexamples.first() {
@@ -272,7 +289,7 @@ fn held_out(
     for (number, (fold, search)) in folds.iter().zip(searches).enumerate() {
         progress::report("fold", number as u64, Some(folds.len() as u64));
         let inputs: Vec<String> = fold.iter().map(|&row| known[row].input.clone()).collect();
-        let program = search.ok().and_then(|search| search.found.into_iter().next());
+        let program = unbroken(search)?.ok().and_then(|search| search.found.into_iter().next());
         let outcomes: Vec<Outcome> = match program {
             Some(found) => {
                 // Rewritten as the whole one is, so that the figure says something of that too.
@@ -288,6 +305,15 @@ fn held_out(
         }
     }
     Ok(scored)
+}
+
+/// A result of a task, unless its component broke: that says nothing about the task, so the
+/// job ends with it.
+pub(crate) fn unbroken<T>(result: Result<T, Fault>) -> Result<Result<T, Fault>, Fault> {
+    match result {
+        Err(fault) if auto_schema::BREAKAGES.contains(&fault.code.as_str()) => Err(fault),
+        result => Ok(result),
+    }
 }
 
 /// Why extraction found nothing, in a sentence.

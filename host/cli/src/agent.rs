@@ -3,11 +3,14 @@
 use std::io::IsTerminal as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, kill_process_group, waitid};
 use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 /// How an agent ended.
@@ -41,12 +44,17 @@ pub fn name(signal: i32) -> String {
 }
 
 /// Starts the agent and waits until it has ended. SIGINT, SIGTERM and SIGHUP go to it; a
-/// second of them kills it.
+/// second of them kills it. One that comes after its end ends us, as if we listened to none.
 ///
 /// At a terminal the agent stays in our process group, which the terminal itself tells of
 /// Ctrl-C and of hanging up. Elsewhere it leads a group of its own, and all of it is told.
 pub fn run(command: &mut Command) -> std::io::Result<End> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)))?;
+    let listened: Vec<i32> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let over = Arc::new(AtomicBool::new(false));
+    for signal in &listened {
+        flag::register_conditional_default(*signal, over.clone())?;
+    }
+    let mut signals = Signals::new(listened)?;
     let handle = signals.handle();
     let terminal = at_terminal();
     if !terminal {
@@ -75,6 +83,7 @@ pub fn run(command: &mut Command) -> std::io::Result<End> {
     // Not reaped yet, so that its number is nobody else's while it may be sent a signal.
     let ended = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     while ended().is_err_and(|error| error == Errno::INTR) {}
+    over.store(true, Ordering::Relaxed);
     handle.close();
     let told = listening.join().ok().flatten();
     Ok(End { status: child.wait()?, told })

@@ -9,9 +9,11 @@ use auto_engine::{ARTIFACTS, Engine, Options, Pass, Providers};
 use auto_runtime::{CACHE_BYTES, Cache};
 use auto_schema::contract::Predicate;
 use auto_schema::digest::Digest;
+use auto_schema::shown_path;
 
 use crate::failure::Failure;
 use crate::files;
+use crate::inputs;
 use crate::options::Global;
 use crate::reply::Exit;
 
@@ -59,7 +61,20 @@ impl Toolbox {
 
     /// The same; with `audit`, what is known is run again, all else twice, and compared.
     pub fn open_audited(global: &Global, extra: &[PathBuf], audit: bool) -> Result<Toolbox, Failure> {
-        let (cache, cache_bytes) = (global.cache_folder(), global.cache_bytes);
+        Toolbox::open_with(global, global.cache_folder(), extra, audit)
+    }
+
+    /// The same with another cache folder than the usual.
+    pub fn open_with(
+        global: &Global,
+        cache: Option<PathBuf>,
+        extra: &[PathBuf],
+        audit: bool,
+    ) -> Result<Toolbox, Failure> {
+        let cache_bytes = global.cache_bytes;
+        if let Some(folder) = &cache {
+            inputs::note_folder(folder);
+        }
         let engine = Engine::new(Options { cache, cache_bytes, limits: global.limits(), audit })?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
@@ -78,7 +93,7 @@ impl Toolbox {
             }
         }
         for file in extra {
-            let label = file.display().to_string();
+            let label = shown_path(file);
             let pass = toolbox.engine.load(&label, files::read(file)?)?;
             toolbox.add(pass);
         }
@@ -92,7 +107,7 @@ impl Toolbox {
         paths.sort();
         for path in paths {
             let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let pass = self.engine.load(&label, files::read(&path)?)?;
+            let pass = self.engine.load(&label, files::read_regular(&path)?)?;
             self.add(pass);
         }
         Ok(())

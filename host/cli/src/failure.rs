@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use auto_engine::FaultClass;
 use auto_runtime::LoadError;
 use auto_schema::cbin::Damage;
 use auto_schema::contract::ContractError;
+use auto_schema::shown;
 use auto_store::StoreError;
 
 use crate::reply::Exit;
@@ -24,12 +26,15 @@ pub struct Failure {
     pub help: Option<String>,
     /// What the pass wrote before it failed.
     pub log: Vec<String>,
+    /// Whether it is what a pass says of its arguments, rather than that it broke or could not
+    /// be called.
+    pub said: bool,
 }
 
 impl Failure {
     /// A failure with a message and nothing else.
     pub fn new(exit: Exit, code: &str, message: impl Into<String>) -> Failure {
-        Failure { code: code.into(), exit, message: message.into(), at: None, help: None, log: Vec::new() }
+        Failure { code: code.into(), exit, message: message.into(), at: None, help: None, log: Vec::new(), said: false }
     }
 
     /// Says where.
@@ -47,15 +52,16 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error[{}]: {}", self.code, self.message)?;
+        // A line each: whatever was named in it, or said by a pass, begins none of its own.
+        write!(f, "error[{}]: {}", shown(&self.code), shown(&self.message))?;
         if let Some(at) = &self.at {
-            write!(f, "\n  at: {at}")?;
+            write!(f, "\n  at: {}", shown(at))?;
         }
         for line in &self.log {
-            write!(f, "\n  log: {line}")?;
+            write!(f, "\n  log: {}", shown(line))?;
         }
         if let Some(help) = &self.help {
-            write!(f, "\n  help: {help}")?;
+            write!(f, "\n  help: {}", shown(help))?;
         }
         Ok(())
     }
@@ -83,6 +89,7 @@ impl From<auto_engine::Fault> for Failure {
         let at = fault.callers.iter().fold(at, |at, caller| format!("{at}, called by {caller}"));
         let mut failure = Failure::new(exit, fault.class.code(), fault.message).at(at);
         failure.log = fault.log;
+        failure.said = matches!(fault.class, FaultClass::Refused(_));
         failure
     }
 }

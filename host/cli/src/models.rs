@@ -1,6 +1,6 @@
 //! Models that a command may ask: which, for how much, and where it is written down.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use auto_model::{Client, MicroUsd, Mode, ModelError, ModelId, Options, Prices, R
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::files;
+use crate::inputs;
 use crate::reply::Exit;
 
 /// What models may cost, and what stands for them.
@@ -61,6 +63,8 @@ pub struct Paid {
 impl ModelOptions {
     /// The client, and a model of that name. Codes: those of `auto_model`.
     pub fn open(&self, model: &str, session: &str) -> Result<Paid, Failure> {
+        let ledger = self.ledger()?;
+        self.note(&ledger)?;
         let prices = match &self.model_prices {
             Some(path) => Prices::with_file(path)?,
             None => Prices::built_in(),
@@ -69,8 +73,23 @@ impl ModelOptions {
         let session = self.spend_session.as_deref().unwrap_or(session);
         let times = Times { whole: Duration::from_secs(self.model_timeout), ..Times::default() };
         let mode = Mode::parse(&self.model_mode)?;
-        let options = Options { cap: self.spend_cap_usd, prices, mode, times, ..Options::new(self.ledger()?, session) };
+        let options = Options { cap: self.spend_cap_usd, prices, mode, times, ..Options::new(ledger, session) };
         Ok(Paid { client: Client::open(options)?, model })
+    }
+
+    /// Notes what is read, and refuses to write into what the same command reads.
+    fn note(&self, ledger: &Path) -> Result<(), Failure> {
+        self.model_prices.iter().for_each(|path| inputs::note(path));
+        let file = self.model_mode.split_once(':').filter(|(mode, _)| *mode != "chaos");
+        if let Some((mode, path)) = file {
+            if mode == "record" {
+                files::refuse_input(Path::new(path))?;
+            }
+            inputs::note(Path::new(path));
+        }
+        files::refuse_input(ledger)?;
+        inputs::note(ledger);
+        Ok(())
     }
 
     fn ledger(&self) -> Result<PathBuf, Failure> {

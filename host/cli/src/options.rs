@@ -6,6 +6,9 @@ use std::time::Duration;
 use auto_engine::Limits;
 use clap::Args;
 
+/// More stack than any program has use for. Calls in a row each have theirs, on one thread.
+const LARGEST_STACK: u64 = 256 << 20;
+
 /// Options of the tool itself.
 #[derive(Args)]
 pub struct Global {
@@ -38,8 +41,8 @@ pub struct Global {
     /// The most entries of tables of a call
     #[arg(long, global = true, value_name = "N")]
     pub table_entries: Option<u64>,
-    /// The stack of a call, in bytes
-    #[arg(long, global = true, value_name = "BYTES")]
+    /// The stack of a call, in bytes; at most 268435456
+    #[arg(long, global = true, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=LARGEST_STACK))]
     pub stack: Option<u64>,
     /// The most core instances that a pass may consist of
     #[arg(long, global = true, value_name = "N")]

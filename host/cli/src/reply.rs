@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use auto_json::{Record, Value};
+use auto_schema::shown_lines;
 
 use crate::failure::Failure;
 
@@ -35,7 +36,8 @@ pub struct Reply {
     pub exit: Exit,
     /// A stable word for how it ended.
     pub code: String,
-    /// For people, on stdout; on stderr where the verb failed.
+    /// For people, on stdout; on stderr where the verb failed, or where stdout is for
+    /// something else.
     pub text: String,
     /// For machines: what `--json` prints beside `code` and `exit`.
     pub fields: Record,
@@ -69,20 +71,24 @@ impl Reply {
 
     /// Prints it and gives the process its exit code. Where nobody reads stdout any more
     /// that is no error; where stdout cannot be written it is one.
-    pub fn print(self, json: bool) -> ExitCode {
+    pub fn print(self, json: bool, report: Report) -> ExitCode {
         let exit = self.status.unwrap_or(self.exit as u8);
-        let printed = if json {
+        let text = if json {
             let fields = self.fields.with("code", self.code).with("exit", u32::from(exit));
-            say(&Value::from(fields))
-        } else if self.failed {
-            let _ = writeln!(std::io::stderr().lock(), "{}", printable(&self.text));
-            Ok(())
+            Value::from(fields).to_string()
         } else if self.data {
-            say(&self.text)
-        } else if !self.text.is_empty() {
-            say(&printable(&self.text))
+            self.text
         } else {
-            Ok(())
+            shown_lines(&self.text)
+        };
+        let stderr = report == Report::Stderr || (self.failed && !json);
+        let printed = match text.as_str() {
+            "" => Ok(()),
+            text if stderr => {
+                let _ = writeln!(std::io::stderr().lock(), "{text}");
+                Ok(())
+            }
+            text => say(&text),
         };
         match printed {
             Ok(()) => ExitCode::from(exit),
@@ -94,18 +100,14 @@ impl Reply {
     }
 }
 
-/// The text with control characters written out: what a pass or a file says cannot move the
-/// cursor or set colours.
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '\t' => shown.push(character),
-            _ if character.is_control() => shown.extend(character.escape_unicode()),
-            _ => shown.push(character),
-        }
-    }
-    shown
+/// Where a verb's report goes. What it was asked to write to stdout stands there alone: the
+/// report then goes to stderr, as a line of JSON with `--json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Stdout, and bad news for people to stderr.
+    Stdout,
+    /// Stderr.
+    Stderr,
 }
 
 /// Writes a line to stdout and flushes it. A closed pipe counts as written: whoever closed

@@ -11,6 +11,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use auto_files::regular;
+use auto_schema::shown_path;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -45,7 +47,7 @@ impl Spool {
     /// Makes an empty trace file for an agent to write to.
     pub fn begin(&self) -> Result<Recording, Failure> {
         let unwritable = |error: std::io::Error| {
-            let message = format!("cannot make a trace file in {}: {error}", self.folder.display());
+            let message = format!("cannot make a trace file in {}: {error}", shown_path(&self.folder));
             Failure::new(Exit::Refused, "unwritable", message)
                 .help("the agent was not started; the folder of the store must be writable and have space")
         };
@@ -84,8 +86,8 @@ impl Spool {
     }
 
     fn is_left(&self, trace: &Path) -> bool {
-        fs::metadata(trace).is_ok_and(|file| file.len() > 0)
-            && match File::open(trace.with_extension("lock")) {
+        fs::metadata(trace).is_ok_and(|file| file.is_file() && file.len() > 0)
+            && match regular::open(&trace.with_extension("lock")) {
                 Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_ok(),
                 Err(_) => true,
             }
@@ -94,7 +96,8 @@ impl Spool {
     /// Takes over a trace that was left, unless somebody else just did.
     pub fn claim(&self, trace: &Path) -> Option<Recording> {
         let lock = trace.with_extension("lock");
-        let held = OpenOptions::new().write(true).create(true).truncate(false).open(&lock).ok()?;
+        let mut options = OpenOptions::new();
+        let held = regular::open_no_link(options.write(true).create(true).truncate(false), &lock).ok()?;
         flock(&held, FlockOperation::NonBlockingLockExclusive).ok()?;
         let recording = Recording { trace: trace.to_owned(), lock, held };
         if fs::metadata(trace).is_ok() {
@@ -111,7 +114,7 @@ impl Spool {
             1 => ("1 recording was".to_owned(), "it"),
             n => (format!("{n} recordings were"), "them"),
         };
-        Some(format!("{were} left in {}; take {them} in with `{}`", self.folder.display(), self.command()))
+        Some(format!("{were} left in {}; take {them} in with `{}`", shown_path(&self.folder), self.command()))
     }
 
     /// Says on stderr that recordings were left, if any were.
@@ -123,7 +126,7 @@ impl Spool {
 
     /// The command that takes in what was left.
     pub fn command(&self) -> String {
-        format!("auto-host import --store {} --spool", self.store.display())
+        format!("auto-host import --store {} --spool", shown_path(&self.store))
     }
 }
 

@@ -12,6 +12,7 @@ use auto_runtime::Program;
 use auto_schema::contract::{Contract, SpanKind};
 use auto_schema::digest::{Digest, Hasher};
 use auto_schema::manifest::Manifest;
+use auto_schema::shown_path;
 use auto_schema::types::Type;
 use auto_store::Store;
 use clap::Args;
@@ -187,12 +188,12 @@ fn bad_answer(why: &str) -> Failure {
 
 /// The contract of a file, if it is the one that the artifact was made for.
 fn contract(path: &Path, manifest: &Manifest) -> Result<Contract, Failure> {
-    let (contract, _) = Contract::load_with_predicates(path)?;
+    let (contract, _) = files::contract(path)?;
     if contract.id() == manifest.contract {
         return Ok(contract);
     }
     let message = format!("the artifact was made for the contract {}, this is {}", manifest.contract, contract.id());
-    Err(Failure::new(Exit::Usage, "contract-mismatch", message).at(path.display().to_string()))
+    Err(Failure::new(Exit::Usage, "contract-mismatch", message).at(shown_path(path)))
 }
 
 /// A cap is for one run of an artifact.
@@ -259,7 +260,7 @@ impl<'a> Recorder<'a> {
             return Err(Failure::new(Exit::Refused, "not-recordable", message)
                 .help("leave --store away, and record the agent itself with `auto-host record`"));
         };
-        drop(Store::create_or_open(store)?);
+        drop(files::store_for_recording(store)?);
         let (store, artifact, task) = (store.to_owned(), program.id(), manifest.task.clone());
         Ok(Recorder { global, store, toolbox: None, artifact, task, kind, name, next: 0 })
     }
@@ -287,7 +288,7 @@ impl<'a> Recorder<'a> {
             file.sync_all()
         });
         written.map_err(|error| {
-            Failure::new(Exit::Refused, "unwritable", format!("cannot write {}: {error}", recording.trace.display()))
+            Failure::new(Exit::Refused, "unwritable", format!("cannot write {}: {error}", shown_path(&recording.trace)))
         })?;
         let toolbox = match self.toolbox.take() {
             Some(toolbox) => toolbox,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use auto_json::{Record, Value};
 use auto_runtime::{Effect, EffectError, EffectRecord};
 use auto_schema::digest::Digest;
+use auto_schema::shown;
 use clap::Args;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
@@ -157,7 +158,9 @@ impl auto_runtime::Tools for Processes {
     fn record(&mut self, record: EffectRecord) {
         let outcome =
             record.error.as_ref().map_or("ok".to_owned(), |error| format!("{}: {}", error.code, error.message));
-        eprintln!("effect {} ({} µs, input {}): {outcome}", record.capability, record.took.as_micros(), record.input);
+        let line =
+            format!("effect {} ({} µs, input {}): {outcome}", record.capability, record.took.as_micros(), record.input);
+        eprintln!("{}", shown(&line));
         self.records.push(record);
     }
 }

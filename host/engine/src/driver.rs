@@ -140,6 +140,7 @@ impl Engine {
             }
             // A driver that says no has come to its end, too.
             Err(fault) => {
+                let fault = shared.handed_on(fault);
                 if let Some(journal) = journal {
                     journal.finish();
                 }
@@ -181,7 +182,11 @@ impl Inner {
                 Value::parse(text)
                     .map_err(|error| call.fault(FaultClass::BadOutput, format!("its report is not JSON: {error}")))
             }
-            Some(Val::Result(Err(refusal))) => Err(refused(&call, refusal.as_deref(), None)),
+            Some(Val::Result(Err(refusal))) => {
+                let fault = refused(&call, refusal.as_deref(), None);
+                let class = FaultClass::handed_on(fault.class.code()).unwrap_or(fault.class);
+                Err(Fault { class, ..fault })
+            }
             _ => Err(call.fault(FaultClass::BadOutput, "it returned no report")),
         }
     }
@@ -211,6 +216,24 @@ struct Shared {
     provenance: Provenance,
     artifact: Option<Vec<u8>>,
     eval_run: Option<Value>,
+    /// The faults of tasks whose components broke.
+    broken: Vec<Fault>,
+}
+
+impl Shared {
+    /// The fault that a driver ends with: where it is one that it was told of, that one, with
+    /// the log of whoever broke. A journal keeps no more of it than the driver was told.
+    fn handed_on(&self, fault: Fault) -> Fault {
+        let same = |known: &&Fault| known.class == fault.class && wire::told(known) == fault.message;
+        match self.broken.iter().find(same) {
+            Some(known) => {
+                let mut known = known.clone();
+                known.callers.push(format!("{}, {}", fault.pass, fault.function));
+                known
+            }
+            None => fault,
+        }
+    }
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
@@ -363,7 +386,7 @@ impl Lent {
                 let replays = ran.replays.iter().map(wire::Replay::to_val).collect();
                 (vec![wire::ok(Val::List(replays))], durability(ran.memo_hit))
             }
-            Err(NotABehavior(why)) => (vec![wire::refusal("not-a-behavior", why)], Durability::Cached),
+            Err(NotABehavior { code, why }) => (vec![wire::refusal(code, why)], Durability::Cached),
         }))
     }
 
@@ -374,6 +397,7 @@ impl Lent {
                 Ok(done) => done,
                 Err(fault) => return Some(Err(fault)),
             };
+            lock(&lent.shared).broken.extend(done.broken);
             let seen = done.seen.iter();
             let emitted = seen.filter_map(|(provider, function, results)| lent.emitted(provider, function, results));
             let emitted = emitted.map(|digest| wire::text(digest.to_string())).collect();

@@ -16,8 +16,11 @@ use auto_schema::evidence::Run;
 /// A reply, or the message of an error.
 pub(crate) type Reply = Result<String, String>;
 
-/// The most requests of one replay: more is a loop without end.
-const MOST_REQUESTS: usize = 10_000;
+/// The most requests of one replay, in requests of the longest run, and the least that this
+/// comes to: more is a loop without end. Each is answered by a call with limits of its own, so
+/// that many would take hours.
+const LONGEST_RUNS: usize = 4;
+const LEAST_MOST: usize = 64;
 
 /// Requests and their recorded replies.
 #[derive(Default)]
@@ -27,6 +30,8 @@ pub(crate) struct Exchanges {
     /// Of all runs, where they agree; `None` where they do not.
     any: HashMap<Request, Option<Reply>>,
     digest: Option<Digest>,
+    /// The requests of the run that has most.
+    longest: usize,
 }
 
 /// A capability and its input.
@@ -47,6 +52,7 @@ impl Exchanges {
         let mut exchanges = Exchanges::default();
         let mut hasher = Hasher::new();
         for run in runs {
+            exchanges.longest = exchanges.longest.max(run.steps.len());
             let own = exchanges.own.entry(run.input.as_str().to_owned()).or_default();
             for step in &run.steps {
                 let Some(capability) = step.capability() else { continue };
@@ -84,7 +90,7 @@ impl Exchanges {
         let mut used: HashMap<Request, usize> = HashMap::new();
         let (mut outcome, mut steps) = first;
         let mut asked = BTreeSet::new();
-        for _ in 0..MOST_REQUESTS {
+        for _ in 0..(self.longest * LONGEST_RUNS).max(LEAST_MOST) {
             let Outcome::Request { capability, input, state } = &outcome else { break };
             asked.insert(capability.clone());
             let request = (capability.clone(), input.clone());
@@ -161,6 +167,17 @@ mod tests {
             assert!(matches!(outcome, Outcome::Request { .. }), "{outcome:?}");
             assert_eq!(got.len(), asks.len() - 1);
         }
+    }
+
+    #[test]
+    fn a_replay_that_asks_without_end_comes_to_one() {
+        let asks = [("get", "y"); 1000];
+        let exchanges = Exchanges::of(&[run("a", &[("get", "y", Ok("3".to_owned()))])]);
+        let (outcome, got) = replay(&exchanges, "a", &asks);
+        assert!(matches!(outcome, Outcome::Request { .. }) && got.len() == 64, "{outcome:?} {}", got.len());
+        // Four times the longest run, where that is more.
+        let long: Vec<_> = (0..50).map(|_| ("get", "y", Ok("3".to_owned()))).collect();
+        assert_eq!(replay(&Exchanges::of(&[run("a", &long)]), "a", &asks).1.len(), 200);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use auto_schema::BREAKAGES;
 use auto_schema::digest::Digest;
 
 /// Why a component was not loaded, or the engine not made.
@@ -110,6 +111,26 @@ impl FaultClass {
         }
     }
 
+    /// The class of a fault that a driver was told of and hands on.
+    pub(crate) fn handed_on(code: &str) -> Option<FaultClass> {
+        Self::BROKEN.into_iter().find(|class| class.code() == code)
+    }
+
+    /// What a driver is told of; one that ran too long ends the job.
+    const BROKEN: [FaultClass; BREAKAGES.len()] = [
+        FaultClass::Trap,
+        FaultClass::BadOutput,
+        FaultClass::OutOfFuel,
+        FaultClass::OutOfMemory,
+        FaultClass::OutOfTable,
+        FaultClass::OutOfStack,
+        FaultClass::OutOfInstances,
+        FaultClass::OutputTooLarge,
+        FaultClass::ValueTooDeep,
+        FaultClass::ArgumentsTooLarge,
+        FaultClass::LogTooLarge,
+    ];
+
     /// Whether it was the component that broke a limit or fell over, rather than said no.
     pub fn is_breakage(&self) -> bool {
         self.flag().is_some() || matches!(self, FaultClass::Trap | FaultClass::BadOutput)
@@ -168,3 +189,17 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_breakage_that_a_driver_is_told_of_is_known_when_it_hands_it_on() {
+        for code in BREAKAGES {
+            let class = FaultClass::handed_on(code).expect(code);
+            assert!(class.is_breakage() && class.code() == code);
+        }
+        assert_eq!(FaultClass::handed_on("bad-contract"), None);
+    }
+}

@@ -11,9 +11,9 @@ use crate::dispatch::{Read, arguments};
 use crate::engine::Inner;
 use crate::fault::{Fault, FaultClass};
 use crate::journal::Durability;
-use crate::parallel;
+use crate::parallel::{self, Together};
 use crate::providers::{Provider, Providers};
-use crate::wire;
+use crate::{value, wire};
 
 /// What the tasks came to.
 pub(crate) struct Done {
@@ -22,6 +22,8 @@ pub(crate) struct Done {
     pub(crate) durability: Durability,
     /// Who was called, and what it gave.
     pub(crate) seen: Vec<(Provider, String, Vec<Val>)>,
+    /// The faults of tasks whose components broke.
+    pub(crate) broken: Vec<Fault>,
 }
 
 /// `auto:host/jobs#run`. The fault is one that says nothing about a task but about this
@@ -50,12 +52,30 @@ pub(crate) fn run(engine: &Arc<Inner>, providers: &Providers, args: &[Val]) -> O
             Err(fault) => return Some(Ok(refused("bad-arguments", fault.message, fault.at))),
         }
     }
-    let results = parallel::map(&calls, 0, |(call, args)| engine.call_read(call, args));
+    let together = Together::new(engine.options.limits.of("").output.saturating_mul(RESULTS));
+    let results = parallel::map(&calls, 0, |(call, args)| {
+        if together.is_over() {
+            return Err(excess(call, &together));
+        }
+        let result = engine.call_read(call, args);
+        together.add(result.as_ref().map_or(0, |read| read.results.iter().map(|one| value::measure(one).0).sum()));
+        result
+    });
+    if let (true, Some((call, _))) = (together.is_over(), calls.first()) {
+        return Some(Err(excess(call, &together)));
+    }
     if let Some(fault) = results.iter().filter_map(|result| result.as_ref().err()).find(|fault| is_circumstance(fault))
     {
         return Some(Err(fault.clone()));
     }
     Some(Ok(done(&targets, results)))
+}
+
+/// What all results together may take, in results of one call.
+const RESULTS: u64 = 4;
+
+fn excess(call: &Call<'_>, together: &Together) -> Fault {
+    call.exceeded(FaultClass::OutputTooLarge, format!("{} bytes of output of all tasks together", together.most()))
 }
 
 /// Who the tasks call, as far as anybody serves them.
@@ -97,13 +117,15 @@ fn done(targets: &[(Provider, String)], results: Vec<Result<Read, Fault>>) -> Do
         Err(fault) => wire::fault(fault),
     });
     let result = wire::ok(Val::List(values.collect()));
+    let broken = results.iter().filter_map(|result| result.as_ref().err()).filter(|fault| fault.class.is_breakage());
+    let broken = broken.cloned().collect();
     let seen = targets.iter().zip(results).map(|((provider, function), result)| {
         (provider.clone(), function.clone(), result.map(|read| read.results).unwrap_or_default())
     });
     let durability = if cached { Durability::Cached } else { Durability::Made };
-    Done { result, durability, seen: seen.collect() }
+    Done { result, durability, seen: seen.collect(), broken }
 }
 
 fn refused(code: &str, message: String, at: Option<String>) -> Done {
-    Done { result: wire::err(code, message, at), durability: Durability::Cached, seen: Vec::new() }
+    Done { result: wire::err(code, message, at), durability: Durability::Cached, seen: Vec::new(), broken: Vec::new() }
 }

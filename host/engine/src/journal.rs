@@ -16,8 +16,9 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use auto_files::{Holder, Lock};
+use auto_files::{Holder, Lock, regular};
 use auto_schema::digest::{Digest, Hasher};
+use auto_schema::shown_path;
 use wasmtime::component::Val;
 
 use crate::value;
@@ -108,8 +109,10 @@ impl Journal {
         let io = |error: io::Error| wrong(path, "journal-io", format!("cannot be used: {error}"));
         auto_files::make_folder(auto_files::folder_of(path)).map_err(io)?;
         let lock = Lock::take(&path.with_added_extension("lock"), opening.waiting).map_err(io)?;
-        let options = File::options().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = options.map_err(io)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        // Nor is a link followed: a journal is only ever made here.
+        let mut file = regular::open_no_link(&mut options, path).map_err(io)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
         let mut chain = Digest::of(MAGIC);
@@ -213,7 +216,7 @@ pub(crate) enum Durability {
 }
 
 fn wrong(path: &Path, code: &'static str, what: String) -> JournalError {
-    JournalError { code, message: format!("the journal {} {what}", path.display()) }
+    JournalError { code, message: format!("the journal {} {what}", shown_path(path)) }
 }
 
 fn damaged(path: &Path, at: usize) -> JournalError {

@@ -1,7 +1,7 @@
 //! Work on all cores of this machine, results in the order of the work.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 /// Stack that a thread needs beside that of the WebAssembly it runs.
@@ -43,6 +43,34 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], stack: usize, work: impl Fn(&T)
     let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// What the results of many calls take together. Each has its own limit; without this one, as
+/// many as there are inputs could fill the machine.
+pub(crate) struct Together {
+    most: u64,
+    taken: AtomicU64,
+}
+
+impl Together {
+    /// At most so many bytes.
+    pub(crate) fn new(most: u64) -> Together {
+        Together { most, taken: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// A result of so many bytes is held.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether they are too much. In whatever order they come, it is so in the end or not.
+    pub(crate) fn is_over(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) > self.most
+    }
 }
 
 #[cfg(test)]

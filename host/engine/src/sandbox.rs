@@ -11,9 +11,10 @@ use wasmtime::component::Val;
 
 use crate::engine::Inner;
 use crate::exchange::{Exchanges, Replayed};
+use crate::memo;
+use crate::parallel::{self, Together};
 use crate::trace::CallTrace;
 use crate::wire::{self, Outcome, Replay, is_circumstance};
-use crate::{memo, parallel};
 
 /// The name in traces and journals.
 pub(crate) const SANDBOX: &str = "auto:host/sandbox@0.1.0";
@@ -26,8 +27,22 @@ pub(crate) struct Ran {
     pub(crate) memo_hit: bool,
 }
 
-/// Why a module was not run.
-pub(crate) struct NotABehavior(pub(crate) String);
+/// Why a module was not run, or what it gave is not kept.
+pub(crate) struct NotABehavior {
+    pub(crate) code: &'static str,
+    pub(crate) why: String,
+}
+
+impl From<String> for NotABehavior {
+    fn from(why: String) -> NotABehavior {
+        NotABehavior { code: "not-a-behavior", why }
+    }
+}
+
+/// What all outcomes of a run may take together, in results of a pass call; and beside that in
+/// the bytes of all inputs.
+const RESULTS: u64 = 4;
+const INPUTS: u64 = 16;
 
 impl Inner {
     /// Runs a module on each input, its requests answered by `exchanges`.
@@ -35,7 +50,8 @@ impl Inner {
         let started = Instant::now();
         let digest = Digest::of(module);
         let limits = self.artifact_limits();
-        let key = key(digest, &limits, inputs, exchanges);
+        let most = self.most_outcomes(inputs);
+        let key = key(digest, &limits, most, inputs, exchanges);
         let kept = self.cache.as_ref().and_then(|cache| memo::read(&cache.memo, key)).and_then(|(kept, _)| read(&kept));
         if let Some((replays, asked)) = kept.filter(|(replays, _)| replays.len() == inputs.len()) {
             self.audit_module(module, inputs, exchanges, &limits, &replays)?;
@@ -67,7 +83,7 @@ impl Inner {
         if !self.options.audit || self.run_all(module, inputs, exchanges, limits)?.0.replays == known {
             return Ok(());
         }
-        Err(NotABehavior("the module gave other outcomes than before for the same inputs".to_owned()))
+        Err("the module gave other outcomes than before for the same inputs".to_owned().into())
     }
 
     /// Runs it, and says whether the outcomes are the module's own doing.
@@ -78,17 +94,29 @@ impl Inner {
         exchanges: &Exchanges,
         limits: &auto_runtime::Limits,
     ) -> Result<(Ran, bool), NotABehavior> {
-        let sandbox = self.sandbox(limits).map_err(NotABehavior)?;
-        let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
-        let results = parallel::map(inputs, limits.stack, |input| replay_one(&loaded, input, exchanges));
+        let sandbox = self.sandbox(limits)?;
+        let loaded = sandbox.load(module).map_err(|error| error.to_string())?;
+        let together = Together::new(self.most_outcomes(inputs));
+        let results = parallel::map(inputs, limits.stack, |input| {
+            // Nothing of it will be kept.
+            let result = (!together.is_over()).then(|| replay_one(&loaded, input, exchanges))?;
+            together.add(result.as_ref().map_or(0, |replayed| size(&replayed.outcome)));
+            Some(result)
+        });
+        if together.is_over() {
+            let most = together.most();
+            let why = format!("its outcomes take more than {most} bytes together; raise it with --max-output");
+            return Err(NotABehavior { code: "output-too-large", why });
+        }
+        let results: Vec<_> = results.into_iter().flatten().collect();
         if results.len() < inputs.len() {
             let why = "no thread with room for the artifact's stack could be started; give less --stack";
-            return Err(NotABehavior(why.to_owned()));
+            return Err(why.to_owned().into());
         }
         // Taken for an outcome, it would make something else than a better day makes.
         let refused = results.iter().filter_map(|result| result.as_ref().err());
         if let Some(error) = refused.clone().find(|error| error.class == Class::Machine) {
-            return Err(NotABehavior(format!("{}; try again when it has room", error.message)));
+            return Err(format!("{}; try again when it has room", error.message).into());
         }
         let keep = results.iter().all(|result| !matches!(result, Err(error) if is_circumstance(error)));
         let asked = results.iter().flatten().flat_map(|replayed| replayed.asked.iter().cloned()).collect();
@@ -103,8 +131,8 @@ impl Inner {
     /// Microseconds of a call in a fresh instance on this machine, the 95th percentile by
     /// nearest rank; none of no inputs.
     pub(crate) fn latency_us_p95(&self, module: &[u8], inputs: &[String]) -> Result<Option<u64>, NotABehavior> {
-        let sandbox = self.sandbox(&self.artifact_limits()).map_err(NotABehavior)?;
-        let loaded = sandbox.load(module).map_err(|error| NotABehavior(error.to_string()))?;
+        let sandbox = self.sandbox(&self.artifact_limits())?;
+        let loaded = sandbox.load(module).map_err(|error| error.to_string())?;
         // The first call of a module pays for what the others find done.
         inputs.first().map(|input| loaded.run_fresh(input));
         let timed = inputs.iter().map(|input| {
@@ -115,6 +143,12 @@ impl Inner {
         let mut timed: Vec<u64> = timed.collect();
         timed.sort_unstable();
         Ok(timed.get((timed.len() * 95).div_ceil(100).saturating_sub(1)).copied())
+    }
+
+    /// The most bytes of all outcomes of a module on these inputs.
+    fn most_outcomes(&self, inputs: &[String]) -> u64 {
+        let inputs: u64 = inputs.iter().map(|input| input.len() as u64).sum();
+        self.options.limits.of("").output.saturating_mul(RESULTS).saturating_add(inputs.saturating_mul(INPUTS))
     }
 
     /// The limits of an artifact's call: the runtime's own, with what the user has set.
@@ -164,13 +198,23 @@ fn read(kept: &[Val]) -> Option<(Vec<Replay>, BTreeSet<String>)> {
     Some((replays, wire::as_texts(asked)?.into_iter().collect()))
 }
 
-fn key(module: Digest, limits: &auto_runtime::Limits, inputs: &[String], exchanges: &Exchanges) -> Digest {
+/// The bytes of an outcome.
+fn size(outcome: &auto_runtime::Outcome) -> u64 {
+    let bytes = match outcome {
+        auto_runtime::Outcome::Answer(answer) => answer.len(),
+        auto_runtime::Outcome::Abstain { reason, .. } => reason.len(),
+        auto_runtime::Outcome::Request { capability, input, state } => capability.len() + input.len() + state.len(),
+    };
+    bytes as u64
+}
+
+fn key(module: Digest, limits: &auto_runtime::Limits, most: u64, inputs: &[String], exchanges: &Exchanges) -> Digest {
     let mut hasher = Hasher::new();
-    hasher.update("auto-sandbox-3\n");
+    hasher.update("auto-sandbox-4\n");
     hasher.update(module.as_bytes());
     hasher.update(format!("{:?}\n", exchanges.digest()));
     let auto_runtime::Limits { fuel, memory, input, deadline, stack, .. } = limits;
-    hasher.update(format!("{fuel} {memory} {input} {} {stack}\n", deadline.as_micros()));
+    hasher.update(format!("{fuel} {memory} {input} {} {stack} {most}\n", deadline.as_micros()));
     for input in inputs {
         hasher.update((input.len() as u64).to_le_bytes());
         hasher.update(input);

@@ -111,8 +111,8 @@ impl From<Fault> for SealError {
 }
 
 impl From<NotABehavior> for SealError {
-    fn from(NotABehavior(why): NotABehavior) -> SealError {
-        SealError::Refused("not-a-behavior", why)
+    fn from(NotABehavior { code, why }: NotABehavior) -> SealError {
+        SealError::Refused(code, why)
     }
 }
 

@@ -61,11 +61,15 @@ pub(crate) fn err(code: &str, message: impl Into<String>, at: Option<String>) ->
 /// A fault of a component as a driver sees it: a refusal as the component worded it,
 /// anything else with who failed.
 pub(crate) fn fault(fault: &Fault) -> Val {
-    let message = match fault.class {
+    err(fault.class.code(), told(fault), fault.at.clone())
+}
+
+/// The message of a fault as a driver sees it.
+pub(crate) fn told(fault: &Fault) -> String {
+    match fault.class {
         crate::FaultClass::Refused(_) => fault.message.clone(),
         _ => format!("{}, {}: {}", fault.pass, fault.function, fault.message),
-    };
-    err(fault.class.code(), message, fault.at.clone())
+    }
 }
 
 pub(crate) fn field<'v>(value: &'v Val, wanted: &str) -> Option<&'v Val> {

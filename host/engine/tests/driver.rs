@@ -17,7 +17,9 @@ use auto_schema::cbin::Cbin;
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
 use auto_schema::manifest::Steps;
-use support::{ENDLESS, SUM, adder, cached, component, constant, driver, engine, gate, load, stack, trapping};
+use support::{
+    ENDLESS, SUM, adder, behavior, cached, component, constant, driver, engine, gate, load, stack, trapping,
+};
 
 const SUMS: &str = "third:party/sums@1.0.0";
 
@@ -222,7 +224,7 @@ fn jobs_come_back_in_order_and_a_broken_one_breaks_nothing_else() {
     assert_eq!(run(0).unwrap().report, Value::from(2u32));
     assert_eq!(run(2).unwrap().report, Value::from(42u32));
     let fault = run(1).unwrap_err();
-    assert_eq!(fault.class, FaultClass::Refused("out-of-fuel".to_owned()));
+    assert_eq!(fault.class, FaultClass::OutOfFuel);
     assert!(fault.message.contains("endless"), "{fault}");
 }
 
@@ -244,6 +246,45 @@ fn tasks_that_make_no_sense_are_refused_before_any_runs() {
         assert_eq!(fault.class, FaultClass::Refused(code.to_owned()), "{target} {arguments}: {fault}");
     }
     assert!(setup.engine.take_trace().iter().all(|call| call.pass != "sum"));
+}
+
+#[test]
+fn results_of_many_tasks_are_limited_together() {
+    // A text of 900 KiB, where a call may give one MiB.
+    let texts = component(
+        "package third:party@1.0.0; interface texts { give: func() -> string; } world w { export texts; }",
+        "w",
+        r#"(data (i32.const 1024) "\00\08\00\00\00\10\0e\00")
+           (func (export "third:party/texts@1.0.0#give") (result i32) (i32.const 1024))"#,
+    );
+    let mut setup = Setup::new(engine(Limits { output: Some(1 << 20), ..Limits::default() }), 0);
+    setup.providers = stack(&setup.engine, &[("texts", texts)]);
+    let run = |tasks| {
+        let tasks = vec![("third:party/texts@1.0.0#give", "[]"); tasks];
+        setup.quietly(&driver(&constant(r#""x""#, 0), None, &tasks, "(drop (call $jobs)) call $seal"))
+    };
+    assert!(run(4).is_ok());
+    let fault = run(5).unwrap_err();
+    assert_eq!(fault.class, FaultClass::OutputTooLarge);
+    assert!(fault.message.contains("4194304 bytes of output of all tasks together"), "{fault}");
+}
+
+#[test]
+fn outcomes_of_many_inputs_are_limited_together() {
+    let answer = format!("\"{}\"", "a".repeat(998));
+    let module = behavior(&format!(
+        r#"(data (i32.const 1024) "\00\00\00\00\00\00\00\00\00\08\00\00\e8\03\00\00") (data (i32.const 2048) "{}")
+           (func (export "auto:cbin/behavior@0.1.0#run") (param i32 i32) (result i32) (i32.const 1024))"#,
+        answer.replace('"', "\\22")
+    ));
+    let run = |output| {
+        let setup = Setup::new(engine(Limits { output: Some(output), ..Limits::default() }), 0);
+        setup.quietly(&driver(&module, None, &[], "call $sandbox"))
+    };
+    let fault = run(200).unwrap_err();
+    assert_eq!(fault.class, FaultClass::OutputTooLarge);
+    assert!(fault.message.contains("its outcomes take more than 864 bytes together"), "{fault}");
+    assert_ne!(run(400).map_err(|fault| fault.class), Err(FaultClass::OutputTooLarge));
 }
 
 /// Progress that panics, as if the process had died, at the n-th step.

@@ -3,8 +3,12 @@
 
 mod support;
 
-use auto_engine::{FaultClass, Limits, Providers};
-use support::{SUM, adder, adder_over, component, engine, stack};
+use std::collections::BTreeSet;
+
+use auto_engine::{FaultClass, Job, Limits, Providers, Runs};
+use auto_json::Value;
+use auto_schema::contract::Contract;
+use support::{ENDLESS, SUM, adder, adder_over, component, engine, gate, load, stack};
 use wasmtime::component::Val;
 
 const SUMS: &str = "third:party/sums@1.0.0";
@@ -89,7 +93,7 @@ fn wrong_calls_are_named() {
     let fault = engine.call(&providers, SUMS, "add", &[Val::U32(1), Val::U64(1)]).unwrap_err();
     assert_eq!(fault.at.as_deref(), Some("b"));
 
-    let json = |text: &str| auto_json::Value::parse(text).unwrap();
+    let json = |text: &str| Value::parse(text).unwrap();
     assert_eq!(engine.call_json(&providers, SUMS, "add", &json("[2, 40]")), Ok(json("42")));
     let fault = engine.call_json(&providers, SUMS, "add", &json("[2, -1]")).unwrap_err();
     assert_eq!((fault.class.clone(), fault.at.as_deref()), (FaultClass::BadArguments, Some("b")));
@@ -106,4 +110,70 @@ fn a_row_of_too_many_components_is_refused_before_it_starts() {
     assert_eq!(add(&engine, &stack(&engine, &all)), Ok(5));
     all.push(("over", over));
     assert_eq!(add(&engine, &stack(&engine, &all)).unwrap_err().class, FaultClass::MissingImport);
+}
+
+/// A driver of somebody's own that asks its own interface for 2 + 3 and reports the sum, of
+/// three digits.
+fn own_driver() -> Vec<u8> {
+    let digit = |at: u32, unit: u32| {
+        format!(
+            "(i32.store8 (i32.const {at}) (i32.add (i32.const 48)
+               (i32.rem_u (i32.div_u (local.get $sum) (i32.const {unit})) (i32.const 10))))"
+        )
+    };
+    let core = format!(
+        r#"(import "third:party/sums@1.0.0" "add" (func $add (param i32 i32) (result i32)))
+           ;; imports end
+           (data (i32.const 1024) "\00\00\00\00\ff\07\00\00\05\00\00\00")
+           (data (i32.const 2047) "\22   \22")
+           (func (export "auto:driver/job@0.1.0#run") (param i32 i32) (result i32) (local $sum i32)
+              (local.set $sum (call $add (i32.const 2) (i32.const 3)))
+              {} {} {} (i32.const 1024))"#,
+        digit(2048, 100),
+        digit(2049, 10),
+        digit(2050, 1)
+    );
+    let wit = "package third:party@1.0.0; interface sums { add: func(a: u32, b: u32) -> u32; }
+               world w { import sums; export auto:driver/job@0.1.0; }";
+    component(wit, "w", &core)
+}
+
+#[test]
+fn a_driver_and_a_pass_of_one_s_own_meet_over_an_interface_of_their_own_with_middleware_on_it() {
+    let engine = engine(Limits::default());
+    let folder = tempfile::tempdir().unwrap();
+    let contract = r#"{"contract_version": 0, "task": "toy", "scope": {"type": "task"}, "guard": "none",
+        "interface": {"input": "json", "output": "text"},
+        "example": [{"name": "one", "match": "exact", "input": 1, "output": "x"}]}"#;
+    let contract = Contract::from_value(&Value::parse(contract).unwrap()).unwrap();
+    let run = |components: &[(&str, Vec<u8>)]| {
+        let job = Job {
+            config: Value::parse("{}").unwrap(),
+            contract: contract.clone(),
+            observations: Vec::new(),
+            runs: Runs::default(),
+            run_dir: folder.path().to_owned(),
+            pinned_gate: load(&engine, "gate", &gate(0)),
+            trusted_gate: false,
+            builtin: BTreeSet::new(),
+            predicates: Vec::new(),
+            progress: Box::new(|_, _, _| {}),
+            waiting: Box::new(|_| {}),
+            teacher: None,
+            reissue: false,
+        };
+        let ended = engine.run_driver(&load(&engine, "mine", &own_driver()), &stack(&engine, components), job);
+        ended.map(|ended| ended.close().report)
+    };
+    let sum = adder("1.0.0", SUM);
+    let hundreds = adder_over("(i32.add (i32.const 100) (call $under (local.get $a) (local.get $b)))");
+    assert_eq!(run(&[("sum", sum.clone())]), Ok(Value::from("005")));
+    assert_eq!(run(&[("sum", sum), ("more", hundreds.clone())]), Ok(Value::from("105")));
+
+    // Each of the three is named where it is at fault.
+    assert_eq!(run(&[]).unwrap_err().class, FaultClass::MissingImport);
+    let fault = run(&[("endless", adder("1.0.0", ENDLESS)), ("more", hundreds)]).unwrap_err();
+    assert_eq!((fault.class.clone(), fault.pass.as_str()), (FaultClass::OutOfFuel, "endless"));
+    let callers: Vec<&str> = fault.callers.iter().map(|caller| caller.split(',').next().unwrap()).collect();
+    assert_eq!(callers, ["more", "mine"]);
 }

@@ -1,5 +1,6 @@
 //! The one place where the host writes a file: it is there whole or not at all, whatever
-//! dies in the middle; and [`Lock`], by which one process at a time owns what it makes.
+//! dies in the middle; [`regular`], which reads files that somebody else may have put there;
+//! and [`Lock`], by which one process at a time owns what it makes.
 //!
 //! A file is written beside its place under a temporary name and renamed. A process that is
 //! killed leaves its temporary file behind; whoever next writes there removes it. So that
@@ -9,13 +10,14 @@
 //! SQLite writes its own files, and the journal appends to one.
 
 mod lock;
+pub mod regular;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
 pub use lock::{Holder, Lock, is_held};
@@ -83,13 +85,9 @@ pub fn remove_abandoned(folder: &Path) {
 }
 
 fn remove_if_abandoned(path: &Path) -> io::Result<()> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() {
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        fs::remove_file(path)?;
-    }
-    Ok(())
+    let file = regular::open_no_link(OpenOptions::new().read(true), path)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    fs::remove_file(path)
 }
 
 /// A new temporary file, locked for as long as it is open.

@@ -14,6 +14,11 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use crate::regular;
+
+/// How a lock file begins.
+const WHO: &str = "process ";
+
 /// A lock that this process holds until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -33,31 +38,64 @@ pub struct Holder {
 
 impl Lock {
     /// Takes the lock that a file stands for, and waits for whoever holds it, who is told
-    /// to `waiting` first. The folder must be there.
+    /// to `waiting` first. The folder must be there. What is at that place and is no lock
+    /// file is left alone, and is an error.
     pub fn take(path: &Path, mut waiting: impl FnMut(&Holder)) -> io::Result<Lock> {
         loop {
-            let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => {
-                    waiting(&Holder::read(&mut file));
-                    flock(&file, FlockOperation::LockExclusive)?;
-                }
-                Err(error) => return Err(error.into()),
+            let mut file = open(path)?;
+            if !try_lock(&file)? {
+                waiting(&Holder::read(&mut file));
+                flock(&file, FlockOperation::LockExclusive)?;
             }
             // The last owner removed the file before letting go of it: lock the new one.
-            if !is_at(&file, path) {
-                continue;
+            if is_at(&file, path) {
+                return Ok(Lock::of(path, file));
             }
-            let _ = introduce(&mut file);
-            return Ok(Lock { path: path.to_owned(), _file: file });
         }
+    }
+
+    /// The same without waiting: none where somebody holds it.
+    pub fn try_take(path: &Path) -> io::Result<Option<Lock>> {
+        loop {
+            let file = open(path)?;
+            if !try_lock(&file)? {
+                return Ok(None);
+            }
+            if is_at(&file, path) {
+                return Ok(Some(Lock::of(path, file)));
+            }
+        }
+    }
+
+    fn of(path: &Path, mut file: File) -> Lock {
+        let _ = introduce(&mut file);
+        Lock { path: path.to_owned(), _file: file }
+    }
+}
+
+/// Opens the file of a lock, and makes it where there is none.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = regular::open_no_link(&mut options, path)?;
+    if is_lock(&mut file)? {
+        return Ok(file);
+    }
+    let what = format!("{} is in the way: it is no lock file", path.display());
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Whether some process holds the lock that a file stands for.
 pub fn is_held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = regular::open_no_link(File::options().read(true), path) else { return false };
     // Given back at once: the file is closed here.
     matches!(flock(&file, FlockOperation::NonBlockingLockShared), Err(Errno::WOULDBLOCK))
 }
@@ -87,6 +125,15 @@ impl fmt::Display for Holder {
     }
 }
 
+/// Whether a file is empty or says who held it.
+fn is_lock(file: &mut File) -> io::Result<bool> {
+    let mut start = Vec::new();
+    file.rewind()?;
+    file.take(WHO.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(WHO.as_bytes().starts_with(&start))
+}
+
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
@@ -98,8 +145,41 @@ fn is_at(file: &File, path: &Path) -> bool {
 fn introduce(file: &mut File) -> io::Result<()> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
-    let who = format!("process {} on {}: {command}\n", std::process::id(), host.trim());
+    let who = format!("{WHO}{} on {}: {command}\n", std::process::id(), host.trim());
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(who.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(path: &Path) -> io::Result<Lock> {
+        Lock::take(path, |holder| panic!("it is held by {holder}"))
+    }
+
+    #[test]
+    fn what_is_no_lock_file_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("notes"), folder.path().join("link"));
+        fs::write(&file, "notes of somebody's").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(take(&file).unwrap_err().to_string().contains("no lock file"));
+        assert!(take(&link).is_err() && take(folder.path()).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "notes of somebody's");
+    }
+
+    #[test]
+    fn the_file_says_who_holds_it_and_goes_with_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        fs::write(&path, "process 1 on a machine that lost its power: long gone\n").unwrap();
+        let lock = take(&path).unwrap();
+        assert!(is_held(&path) && Lock::try_take(&path).unwrap().is_none());
+        assert!(fs::read_to_string(&path).unwrap().starts_with(&format!("process {} on ", std::process::id())));
+        drop(lock);
+        assert!(!path.exists() && !is_held(&path));
+        assert!(Lock::try_take(&path).unwrap().is_some() && !path.exists());
+    }
 }

@@ -15,11 +15,12 @@
 
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use auto_files::regular;
 use auto_schema::digest::{self, Digest};
 use rustix::fs::{FlockOperation, flock};
 use wasmtime::{Engine, Module};
@@ -73,10 +74,10 @@ impl Cache {
 
     /// The contents of an entry; nothing where it is absent or not intact.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        let mut file = File::open(self.path(name)).ok()?;
+        let file = regular::open(&self.path(name)).ok()?;
         let found = file.metadata().ok()?;
-        let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);
-        file.read_to_end(&mut bytes).ok()?;
+        let mut bytes = Vec::new();
+        regular::read_at_most(&file, self.bound.max(CACHE_BYTES), &mut bytes).ok()?;
         let (digest, contents) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
         if entry_digest(name, contents) != Digest(*digest) {
             return None;
@@ -112,8 +113,8 @@ impl Cache {
     /// Makes room, and counts what is about to be written. The file is locked.
     fn admit(&self, bytes: u64) -> io::Result<File> {
         let mut options = File::options();
-        let file =
-            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(self.root.join(SIZE))?;
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = regular::open_with(&mut options, &self.root.join(SIZE))?;
         flock(&file, FlockOperation::LockExclusive)?;
         let known = read_size(&file).filter(|known| known.saturating_add(bytes) <= self.bound);
         let known = known.map_or_else(|| self.evict(bytes), Ok)?;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use auto_schema::cbin::Damage;
+use auto_schema::shown_path;
 
 /// Why a file could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ impl fmt::Display for LoadError {
             LoadError::TooLarge(what) => write!(f, "the module is too large to be compiled: it has {what}"),
             LoadError::Invalid(message) => write!(f, "the module is not valid WebAssembly for an artifact: {message}"),
             LoadError::Cache { folder, message } => {
-                write!(f, "the cache folder {} {message}", folder.display())
+                write!(f, "the cache folder {} {message}", shown_path(folder))
             }
             LoadError::Sandbox(message) => write!(f, "the sandbox could not be set up: {message}"),
         }

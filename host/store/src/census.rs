@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use auto_json::Canonical;
+use auto_schema::shown_path;
 
 use crate::rows::{Kept, Recorded};
 use crate::{Digest, Store, StoreError};
@@ -289,5 +290,6 @@ fn no_task<'a>(store: &Store, task: &str, known: impl Iterator<Item = &'a str>) 
     let known: Vec<_> = known.map(|task| format!("{task:?}")).collect();
     let known =
         if known.is_empty() { "it has no traces at all".to_owned() } else { format!("it has {}", known.join(", ")) };
-    StoreError::new("no-task", format!("{} has no trace of a task {task:?}; {known}", store.path().display()))
+    let path = shown_path(store.path());
+    StoreError::new("no-task", format!("{path} has no trace of a task {task:?}; {known}"))
 }

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use auto_schema::shown_path;
+
+use crate::owner;
+
 /// Why a store cannot be used as asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
@@ -21,9 +25,16 @@ impl StoreError {
         StoreError { code, message: message.into() }
     }
 
-    /// Whether the file itself cannot be trusted (exit code 6), rather than the request.
+    /// Whether the file was a store and cannot be trusted any more (exit code 6). What never
+    /// was one, or is one of a newer version, is refused.
     pub fn is_integrity(&self) -> bool {
-        matches!(self.code, "not-a-store" | "store-version" | "store-damaged")
+        self.code == "store-damaged"
+    }
+
+    /// `path` is shown already.
+    pub(crate) fn no_store(path: &str) -> StoreError {
+        let what = format!("{path} is not a trace store; give another file, or import the traces into a new one");
+        StoreError::new("not-a-store", what)
     }
 
     pub(crate) fn damaged(what: impl core::fmt::Display) -> StoreError {
@@ -40,16 +51,14 @@ impl StoreError {
         let code = error.sqlite_error_code();
         let is_one_of = |codes: &[i32]| error.sqlite_error().is_some_and(|error| codes.contains(&error.extended_code));
         let (short, full) = (is_one_of(&SHORT), is_one_of(&FULL));
-        let path = path.display();
+        let ours = owner::claims(path);
+        let path = shown_path(path);
         match code {
             Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed) => StoreError::new(
                 "store-busy",
                 format!("{path}: another process kept the store locked for too long; try again when it is done"),
             ),
-            Some(Code::NotADatabase) => StoreError::new(
-                "not-a-store",
-                format!("{path} is not a trace store; give another file, or import the traces into a new one"),
-            ),
+            Some(Code::NotADatabase) if !ours => StoreError::no_store(&path),
             Some(Code::CannotOpen | Code::PermissionDenied | Code::ReadOnly) => StoreError::new(
                 "store-io",
                 format!("{path} cannot be opened as asked ({error}); check that its folder exists and may be written"),

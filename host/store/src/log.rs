@@ -11,6 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
+use auto_files::regular;
+
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 const INDEX_HEADER: usize = 48;
@@ -18,11 +20,12 @@ const INDEX_HEADER: usize = 48;
 /// Whether the log of the store at `path` lost something that was committed.
 pub(crate) fn lost_something(path: &Path) -> bool {
     // The index first: what it counts is in the log that is read after it.
-    let index = std::fs::read(beside(path, "-shm")).unwrap_or_default();
-    let Ok(log) = std::fs::read(beside(path, "-wal")) else { return false };
+    let read = |suffix| regular::read(&beside(path, suffix), u64::MAX);
+    let index = read("-shm").unwrap_or_default();
+    let Ok(log) = read("-wal") else { return false };
     let lost = Log { bytes: &log }.lost_something(&index);
     // Somebody may be at work and have started the log anew while it was read.
-    lost && std::fs::read(beside(path, "-wal")).is_ok_and(|again| again == log)
+    lost && read("-wal").is_ok_and(|again| again == log)
 }
 
 /// The path with something appended to its name.

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use auto_schema::shown_path;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::StoreError;
 use crate::log::{beside, lost_something};
 use crate::schema::{APPLICATION_ID, VERSION};
+use crate::{StoreError, owner};
 
 /// How long a writer waits for others; many parallel recorders each take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(60) };
 
 /// How much of the write-ahead log's file is kept for the next writer, in bytes.
 const LOG_KEPT: u64 = 1 << 20;
@@ -35,8 +36,14 @@ impl Store {
     /// Codes: `not-a-store`, `store-version`, `store-damaged`, `store-busy`, `store-io`.
     pub fn create_or_open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
+        check_kind(path)?;
         check_files(path)?;
-        let connection = Connection::open(path).map_err(|error| StoreError::sqlite(error, path))?;
+        // An absolute path means a file and nothing else: to SQLite, `:memory:`, `file:…?…` and
+        // an empty name are places that are gone with the process.
+        let place = std::path::absolute(path).map_err(|_| StoreError::no_store("a store without a name"))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(place, flags);
+        let connection = opened.map_err(|error| StoreError::sqlite(error, path))?;
         let store = Store { connection, path: path.to_owned() };
         store.settle()?;
         store.check_owner()?;
@@ -51,9 +58,7 @@ impl Store {
     /// [`Store::create_or_open`].
     pub fn open_read(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        if std::fs::metadata(path).is_ok_and(|file| file.is_dir()) {
-            return Err(StoreError::new("not-a-store", format!("{} is a folder, not a trace store", path.display())));
-        }
+        check_kind(path)?;
         if std::fs::metadata(path).map_or(true, |file| file.len() == 0) {
             return Err(no_store(path));
         }
@@ -98,7 +103,7 @@ impl Store {
     }
 
     pub(crate) fn damaged(&self, what: impl core::fmt::Display) -> StoreError {
-        StoreError::damaged(format!("{}: {what}", self.path.display()))
+        StoreError::damaged(format!("{}: {what}", shown_path(&self.path)))
     }
 
     /// How this connection behaves: waits for others, is done when the disk is, and does
@@ -138,13 +143,16 @@ impl Store {
     /// Refuses files of other programs and of newer versions of this one, before
     /// anything is written to them.
     fn check_owner(&self) -> Result<(), StoreError> {
-        let path = self.path.display();
+        let path = shown_path(&self.path);
         // One transaction, so that a store that is just being made is seen whole or not at all.
         let snapshot = self.connection.unchecked_transaction().map_err(|error| self.error(error))?;
         let owner = self.pragma("application_id")?;
         let has_tables = self.count("SELECT count(*) FROM sqlite_schema")? != 0;
         let version = self.version()?;
         snapshot.finish().map_err(|error| self.error(error))?;
+        if owner != APPLICATION_ID && has_tables && self.has_our_tables()? {
+            return Err(self.damaged("its header does not say that it is a store, and its tables do"));
+        }
         if owner != APPLICATION_ID && (owner != 0 || has_tables) {
             return Err(StoreError::new(
                 "not-a-store",
@@ -166,7 +174,7 @@ impl Store {
                 "store-version",
                 format!(
                     "{} has store version {version}, this program knows versions up to {VERSION}; use the newer auto-host that made it",
-                    self.path.display()
+                    shown_path(&self.path)
                 ),
             )),
             _ => Ok(()),
@@ -194,16 +202,31 @@ impl Store {
     }
 }
 
+/// Refuses what is no file: a pipe would keep SQLite waiting, also one in the place of the
+/// files that it has beside the store.
+fn check_kind(path: &Path) -> Result<(), StoreError> {
+    let places = ["", "-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix));
+    let irregular = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let Some(wrong) = places.iter().find(irregular) else { return Ok(()) };
+    let what = if wrong.is_dir() { "is a folder" } else { "is no regular file" };
+    let message = format!("{} {what}; a trace store is a file, with files beside it", shown_path(wrong));
+    Err(StoreError::new("not-a-store", message))
+}
+
 /// Refuses what SQLite would take for an empty file, and a store whose log lost something,
 /// before SQLite forgets it.
 fn check_files(path: &Path) -> Result<(), StoreError> {
     if std::fs::metadata(path).is_ok_and(|file| (1..SMALLEST).contains(&file.len())) {
-        return Err(StoreError::damaged(format!("{} has lost its end", path.display())));
+        let name = shown_path(path);
+        return Err(match owner::claims(path) {
+            true => StoreError::damaged(format!("{name} has lost its end")),
+            false => StoreError::no_store(&name),
+        });
     }
     let gone = std::fs::metadata(path).map_or(true, |file| file.len() == 0);
     if (gone && has_log(path)) || lost_something(path) {
         let log = beside(path, "-wal");
-        return Err(StoreError::damaged(format!("{} is not what was written", log.display())));
+        return Err(StoreError::damaged(format!("{} is not what was written", shown_path(&log))));
     }
     Ok(())
 }
@@ -218,7 +241,7 @@ fn no_store(path: &Path) -> StoreError {
         "no-store",
         format!(
             "there is no trace store at {}; make one with `auto-host record` or `auto-host import`, or name another with --store",
-            path.display()
+            shown_path(path)
         ),
     )
 }
@@ -235,4 +258,29 @@ fn uri(path: &Path, immutable: bool) -> String {
     }
     uri.push_str(if immutable { "?immutable=1" } else { "?mode=ro" });
     uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Trace;
+
+    #[test]
+    fn a_store_that_another_process_keeps_locked_is_busy_and_then_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let mut store = Store::create_or_open(&path).unwrap();
+        let (id, task, recorder) = ("a".into(), "toy".into(), "test".into());
+        let (attributes, spans) = (Vec::new(), Vec::new());
+        let trace =
+            Trace { id, task, recorder, started: 0, attributes, input: None, output: None, partial: false, spans };
+        // Another connection is to SQLite what another process is.
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = store.ingest(std::slice::from_ref(&trace)).unwrap_err();
+        assert!(error.code == "store-busy" && error.message.contains("s.db") && !error.is_integrity(), "{error}");
+        assert_eq!(Store::open_read(&path).unwrap().tasks().unwrap(), [], "readers do not wait for writers");
+        drop(other);
+        assert_eq!(store.ingest(&[trace]).unwrap().added, 1);
+    }
 }

@@ -113,6 +113,20 @@ impl Store {
         Err(self.damaged("its tables are not those of its version"))
     }
 
+    /// Whether its tables are those of some version, whatever it says of itself.
+    pub(crate) fn has_our_tables(&self) -> Result<bool, StoreError> {
+        let has = || {
+            let own = tables(&self.connection)?;
+            for version in 1..=VERSION {
+                if own == tables_of(version)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        has().map_err(|error| self.error(error))
+    }
+
     /// Copies a store of an older version, which may be only for reading, into memory.
     pub(crate) fn copy_to_memory(&self, uri: &str) -> Result<Connection, StoreError> {
         let copy = || {

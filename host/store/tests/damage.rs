@@ -127,6 +127,10 @@ impl Snapshot {
                 flipped += 1;
                 match self.ask_with(suffix, &bytes) {
                     Ok(answers) => assert!(answers == *good, "bit {bit} of byte {at} of {suffix:?} changed an answer"),
+                    // The number of its version has no second place: another is a newer one.
+                    Err(error) if suffix.is_empty() && (60..64).contains(&at) && error.code == "store-version" => {
+                        refused += 1;
+                    }
                     Err(error) => {
                         assert!(error.is_integrity(), "bit {bit} of byte {at} of {suffix:?}: {} {error}", error.code);
                         refused += 1;

@@ -47,13 +47,18 @@ fn files_of_others_are_left_alone() {
     let text = folder.path().join("notes.txt");
     std::fs::write(&text, "hello, this is no database at all".repeat(50)).unwrap();
     assert_eq!(both(&text), ("not-a-store", "not-a-store"));
+    // Also one that is shorter than the smallest file of SQLite.
+    for short in ["hello", "S", "SQLite"] {
+        std::fs::write(&text, short).unwrap();
+        let expected = if short == "hello" { "not-a-store" } else { "store-damaged" };
+        assert_eq!(both(&text), (expected, expected), "{short}");
+    }
     let foreign = folder.path().join("foreign.db");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x); PRAGMA user_version = 3").unwrap();
     let before = std::fs::read(&foreign).unwrap();
     assert_eq!(both(&foreign), ("not-a-store", "not-a-store"));
     assert_eq!(std::fs::read(&foreign).unwrap(), before);
-    assert_eq!(both(folder.path()).0, "not-a-store");
-    assert_eq!(code(Store::create_or_open(folder.path())), "store-io");
+    assert_eq!(both(folder.path()), ("not-a-store", "not-a-store"));
     assert_eq!(code(Store::create_or_open(folder.path().join("absent/s.db"))), "store-io");
 }
 
@@ -65,7 +70,52 @@ fn a_store_of_a_newer_version_is_refused_unchanged() {
     Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     assert_eq!(both(&path), ("store-version", "store-version"));
     let error = Store::open_read(&path).unwrap_err();
-    assert!(error.is_integrity() && error.message.contains("99"), "{error}");
+    assert!(!error.is_integrity() && error.message.contains("99"), "{error}");
+}
+
+#[test]
+fn every_name_is_that_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [":memory:", "file:s.db?mode=memory", "file:s.db", "s.db?mode=ro", "a b%20c.db"] {
+        // Relative, as a person types it; nobody else in this process looks at the folder.
+        std::env::set_current_dir(folder.path()).unwrap();
+        some_store(Path::new(name));
+        assert_eq!(Store::open_read(name).unwrap().tasks().unwrap().len(), 1, "{name}");
+        assert!(folder.path().join(name).is_file(), "{name}");
+    }
+    assert_eq!(both(Path::new("")), ("no-store", "not-a-store"));
+}
+
+#[test]
+fn a_store_whose_header_was_damaged_is_damaged_and_not_foreign() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    some_store(&path);
+    let whole = std::fs::read(&path).unwrap();
+    // Of what every SQLite file begins with, and of what makes it ours.
+    for at in (0..18).chain(68..72) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(both(&path), ("store-damaged", "store-damaged"), "byte {at}");
+    }
+}
+
+#[test]
+fn pipes_and_devices_are_no_stores_and_keep_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    some_store(&path);
+    for beside in ["", "-wal", "-shm"] {
+        let pipe = folder.path().join(format!("s.db{beside}"));
+        let _ = std::fs::remove_file(&pipe);
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        assert_eq!(both(&path), ("not-a-store", "not-a-store"), "{beside:?}");
+        std::fs::remove_file(&pipe).unwrap();
+        some_store(&folder.path().join("s.db"));
+    }
+    assert_eq!(both(Path::new("/dev/zero")), ("not-a-store", "not-a-store"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::read::{self, child, item, refuse, unknown_key, wrong_type};
 use super::{Contract, ContractError};
 use crate::digest::Digest;
+use crate::shown_path;
 
 type Result<T> = core::result::Result<T, ContractError>;
 
@@ -19,24 +20,28 @@ impl Contract {
     /// Codes: those of [`Contract::from_value`], `unreadable`, `bad-toml`, `datetime`,
     /// `non-finite`, `bad-eval-set`.
     pub fn load(path: &Path) -> Result<Contract> {
-        Contract::load_with_predicates(path).map(|(contract, _)| contract)
-    }
-
-    /// [`Contract::load`], with the components that its predicates name, each once.
-    ///
-    /// Code beside: `digest-mismatch`, where a component is not the one that is pinned.
-    pub fn load_with_predicates(path: &Path) -> Result<(Contract, Vec<Predicate>)> {
-        let name = path.display().to_string();
+        let name = shown_path(path);
         let text = std::fs::read_to_string(path)
             .map_err(|error| refuse("unreadable", name.clone(), format!("the contract cannot be read: {error}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        from_toml(&text, &name, |file| std::fs::read(folder.join(file)))
+        Contract::from_toml(&text, &name, |file| std::fs::read(folder.join(file)))
     }
 
     /// [`Contract::load`] of a text: `file` is what errors call it, `read` gives the bytes
     /// of an eval set or a predicate by the path written in the contract.
     pub fn from_toml(text: &str, file: &str, read: impl Fn(&str) -> io::Result<Vec<u8>>) -> Result<Contract> {
         from_toml(text, file, read).map(|(contract, _)| contract)
+    }
+
+    /// [`Contract::from_toml`], with the components that its predicates name, each once.
+    ///
+    /// Code beside: `digest-mismatch`, where a component is not the one that is pinned.
+    pub fn from_toml_with_predicates(
+        text: &str,
+        file: &str,
+        read: impl Fn(&str) -> io::Result<Vec<u8>>,
+    ) -> Result<(Contract, Vec<Predicate>)> {
+        from_toml(text, file, read)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::bindings::auto::host::progress;
 use crate::bindings::auto::pass::check::check;
 use crate::bindings::auto::pass::extract::{Budget, Hints, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation, Witness};
-use crate::{SYNTHESIZE, table, unexplained, wire};
+use crate::{SYNTHESIZE, table, unbroken, unexplained, wire};
 
 /// A place for an expression.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl Holes {
         let found = match self.searched.get(&key) {
             Some(found) => found.clone(),
             None => {
-                let found = searched(jobs::run(&Backend::Wasm, &[task])?.into_iter().next());
+                let found = searched(jobs::run(&Backend::Wasm, &[task])?.into_iter().next())?;
                 let found = match found {
                     Ok((program, text)) => confirmed(&program, &observations)?.map(|()| text),
                     Err(why) => Err(why),
@@ -119,7 +119,7 @@ impl Holes {
         let results = jobs::run(&Backend::Wasm, &tasks)?;
         progress::report("extract", tasks.len() as u64, Some(tasks.len() as u64));
         for ((key, (_, observations)), result) in wanted.into_iter().zip(results) {
-            let found = match searched(Some(result)) {
+            let found = match searched(Some(result))? {
                 Ok((program, text)) => confirmed(&program, &observations)?.map(|()| text),
                 Err(why) => Err(why),
             };
@@ -137,15 +137,15 @@ impl Holes {
     }
 }
 
-/// The best program of a search and its text, or why there is none.
-fn searched(result: Option<Result<String, Fault>>) -> Result<(Vec<u8>, String), String> {
-    let search: Search = match result.map(|result| result.and_then(|text| wire::search(&text))) {
-        Some(Ok(search)) => search,
-        Some(Err(fault)) => return Err(fault.message),
-        None => return Err("the jobs returned nothing".to_owned()),
+/// The best program of a search and its text, or why there is none; a fault where extract broke.
+fn searched(result: Option<Result<String, Fault>>) -> Result<Result<(Vec<u8>, String), String>, Fault> {
+    let Some(result) = result else { return Ok(Err("the jobs returned nothing".to_owned())) };
+    let search: Search = match unbroken(result.and_then(|text| wire::search(&text)))? {
+        Ok(search) => search,
+        Err(fault) => return Ok(Err(fault.message)),
     };
     let none = unexplained(&search);
-    search.found.into_iter().next().map(|found| (found.program, found.text)).ok_or(none)
+    Ok(search.found.into_iter().next().map(|found| (found.program, found.text)).ok_or(none))
 }
 
 /// Whether check finds the program right for every observation.

@@ -1,9 +1,10 @@
 //! `census`: which parts of a task are secretly a fixed rule.
 
-use auto_store::Store;
+use auto_schema::shown_path;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
 use crate::spool::Spool;
@@ -24,11 +25,11 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, _: &Global) -> Result<Reply, Failure> {
-        let store = Store::open_read(&self.store.store)?;
+        let store = files::store(&self.store.store)?;
         let tasks = store.tasks()?;
         if !tasks.iter().any(|task| task.task == self.task) {
             let known: Vec<&str> = tasks.iter().map(|task| task.task.as_str()).collect();
-            let store = self.store.store.display();
+            let store = shown_path(&self.store.store);
             return Err(Failure::new(
                 Exit::Refused,
                 "no-traces",

@@ -7,6 +7,7 @@ use auto_engine::{CallTrace, Job, JobReport, Observation, Progress, Teacher};
 use auto_json::{Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
+use auto_schema::{shown, shown_path};
 use auto_store::Store;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,10 +15,11 @@ use clap::Args;
 
 use crate::components::Toolbox;
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, Output};
+use crate::inputs;
 use crate::models::{Paid, TeacherOptions};
 use crate::options::{Global, RunsOption, StoreOption};
-use crate::reply::{Exit, Reply, printable};
+use crate::reply::{Exit, Reply};
 
 /// The extractor's steps in a second, for --seconds. A step is one program evaluated on
 /// one input; a round figure below what a slow machine does, so that the same flag gives
@@ -73,17 +75,19 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let inputs = [Some(self.contract.as_path()), Some(&self.store.store), self.module.as_deref()];
-        files::distinct(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
-        let _lock = files::own(&self.out)?;
-        let (contract, predicates) = Contract::load_with_predicates(&self.contract)?;
+        inputs::note_store(&self.store.store);
+        [&self.contract].into_iter().chain(&self.module).chain(&self.extra).for_each(|path| inputs::note(path));
+        let out = Output::at(&self.out)?;
+        let _lock = out.own()?;
+        let (contract, predicates) = files::contract(&self.contract)?;
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
-        let store = Store::open_read(&self.store.store)?;
+        let store = files::store(&self.store.store)?;
         let observations = observations(&store, &contract)?;
         let runs = store.runs(&contract.task, &contract.scope)?;
         let toolbox = Toolbox::open_audited(global, &self.extra, self.audit)?;
         let driver = toolbox.driver("compile")?;
         let teacher = self.teacher.open(&format!("contract {}", contract.id()))?;
+        out.check()?;
         let job = Job {
             config: self.config()?,
             contract,
@@ -107,7 +111,7 @@ impl Opts {
             files::write(&path, bytes.as_bytes())?;
         }
         if let Some(artifact) = &report.artifact {
-            files::write(&self.out, artifact)?;
+            out.write(artifact)?;
         }
         // Only now: a crash before this is made good from the journal.
         let report = ended.close();
@@ -116,6 +120,11 @@ impl Opts {
         let fields = with_judge(fields, judged, teacher.as_deref());
         let fields = trace(global, &toolbox, fields);
         Ok(self.reply(&report, fields))
+    }
+
+    /// Whether the artifact goes to stdout.
+    pub fn owns_stdout(&self) -> bool {
+        files::is_stdout(&self.out)
     }
 
     fn config(&self) -> Result<Value, Failure> {
@@ -138,7 +147,7 @@ impl Opts {
         if report.artifact.is_some() {
             let bytes = report.artifact.as_ref().map_or(0, Vec::len);
             text.push_str(&judged_line(fields.get("judged")));
-            text.push_str(&format!("wrote {} ({bytes} bytes)", self.out.display()));
+            text.push_str(&format!("wrote {} ({bytes} bytes)", shown_path(&self.out)));
             return Reply::done("sealed", text, fields.with("out", self.out.display().to_string()));
         }
         text.push_str(&judged_line(fields.get("judged")));
@@ -192,8 +201,8 @@ fn progress(global: &Global) -> Progress {
         return Box::new(|_, _, _| {});
     }
     Box::new(|stage, done, total| match total {
-        Some(total) => eprintln!("  {} {done}/{total}", printable(stage)),
-        None => eprintln!("  {}", printable(stage)),
+        Some(total) => eprintln!("  {} {done}/{total}", shown(stage)),
+        None => eprintln!("  {}", shown(stage)),
     })
 }
 
@@ -212,8 +221,9 @@ fn line(call: &CallTrace) -> String {
     let CallTrace { pass, digest, interface, function, fuel, micros, memo_hit, log, fault, .. } = call;
     let digest = &digest.to_string()[..12];
     let how = if *memo_hit { "memo" } else { fault.as_deref().unwrap_or("ran") };
-    let mut line = format!("{pass:<10} {digest} {interface}#{function} fuel {fuel} {micros} µs {how}");
-    log.iter().for_each(|logged| line.push_str(&format!("\n  log: {logged}")));
+    let line = format!("{pass:<10} {digest} {interface}#{function} fuel {fuel} {micros} µs {how}");
+    let mut line = shown(&line);
+    log.iter().for_each(|logged| line.push_str(&format!("\n  log: {}", shown(logged))));
     line
 }
 
@@ -236,16 +246,21 @@ pub fn call(call: &CallTrace) -> Value {
 fn rungs(report: &Value) -> String {
     let mut text = String::new();
     for rung in report.get("rungs").and_then(Value::as_list).unwrap_or_default() {
-        let part = |key: &str| rung.get(key).and_then(Value::as_text).unwrap_or_default();
+        let part = |key: &str| part(rung, key);
         text.push_str(&format!("{:<12} {:<8} {}\n", part("rung"), part("status"), part("why")));
     }
     text
 }
 
+/// A text of a record, as it is shown.
+fn part(record: &Value, key: &str) -> String {
+    shown(record.get(key).and_then(Value::as_text).unwrap_or_default())
+}
+
 fn explanation(report: &Value) -> String {
     let mut text = String::new();
     if let Some(program) = report.get("program").and_then(Value::as_text) {
-        text.push_str(&format!("\nprogram:\n  {program}\n"));
+        text.push_str(&format!("\nprogram:\n  {}\n", shown(program)));
     }
     text.push_str(&findings(report));
     text
@@ -255,10 +270,10 @@ fn explanation(report: &Value) -> String {
 pub fn findings(report: &Value) -> String {
     let mut text = String::new();
     for finding in report.get("findings").and_then(Value::as_list).unwrap_or_default() {
-        let part = |key: &str| finding.get(key).and_then(Value::as_text).unwrap_or_default();
+        let part = |key: &str| part(finding, key);
         text.push_str(&format!("{:<13} {:<24} {}: {}\n", part("status"), part("id"), part("claim"), part("detail")));
         if let Some(example) = finding.get("counterexample").and_then(Value::as_text) {
-            text.push_str(&format!("{:<38} for example {example}\n", ""));
+            text.push_str(&format!("{:<38} for example {}\n", "", shown(example)));
         }
     }
     text

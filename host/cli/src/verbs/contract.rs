@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use auto_engine::Observation;
 use auto_json::{Record, Value};
-use auto_schema::contract::{Contract, Scope, SpanKind};
+use auto_schema::contract::{Scope, SpanKind};
 use auto_schema::types::Type;
+use auto_schema::{is_unseen, shown, shown_path};
 use auto_store::Store;
 use clap::{Args, Subcommand};
 
 use super::compile::observations;
 use crate::components::Toolbox;
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, Output};
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
 
@@ -54,18 +55,24 @@ enum Action {
 }
 
 impl Opts {
+    /// Whether a contract goes to stdout because somebody said so. One that nobody gave a place
+    /// is the report.
+    pub fn owns_stdout(&self) -> bool {
+        matches!(&self.action, Action::Infer { out: Some(out), .. } if files::is_stdout(out))
+    }
+
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         match self.action {
             Action::Infer { task, scope, store, out } => {
-                let store = Store::open_read(&store.store)?;
+                let store = files::store(&store.store)?;
+                let place = out.as_deref().map(Output::at).transpose()?;
                 let text = infer(&store, &task, scope.as_deref())?;
                 let fields = Record::new().with("contract", text.as_str());
-                match out {
-                    None => Ok(Reply::done("contract", text.trim_end(), fields)),
-                    Some(out) => {
-                        files::distinct(&out, &[store.path()])?;
-                        files::write(&out, text.as_bytes())?;
-                        let said = format!("wrote {}; edit it, then `auto-host contract check` it", out.display());
+                match out.zip(place) {
+                    None => Ok(Reply { data: true, ..Reply::done("contract", text.trim_end(), fields) }),
+                    Some((out, place)) => {
+                        place.write(text.as_bytes())?;
+                        let said = format!("wrote {}; edit it, then `auto-host contract check` it", shown_path(&out));
                         Ok(Reply::done("contract", said, fields.with("out", out.display().to_string())))
                     }
                 }
@@ -131,14 +138,22 @@ impl Seen {
     }
 }
 
-/// A TOML string: literal where it can be, so that types stay readable.
+/// A TOML string: literal where it can be, so that types stay readable; nothing in it that
+/// cannot be seen.
 fn toml(text: &str) -> String {
-    match text.contains('"') && !text.contains('\'') && !text.chars().any(char::is_control) {
-        true => format!("'{text}'"),
-        // What JSON escapes, TOML's basic strings read the same way, but for the slash,
-        // which our writer does not escape, and DEL.
-        false => Value::from(text).to_string().replace('\u{7f}', "\\u007F"),
+    if text.contains('"') && !text.contains('\'') && !text.chars().any(is_unseen) {
+        return format!("'{text}'");
     }
+    // What JSON escapes, TOML's basic strings read the same way, but for the slash, which our
+    // writer does not escape.
+    let mut written = String::new();
+    for character in Value::from(text).to_string().chars() {
+        match is_unseen(character) {
+            true => written.push_str(&format!("\\U{:08X}", u32::from(character))),
+            false => written.push(character),
+        }
+    }
+    written
 }
 
 fn parse_scope(text: &str) -> Result<Scope, Failure> {
@@ -181,20 +196,23 @@ fn only_operation(store: &Store, task: &str) -> Result<Scope, Failure> {
 }
 
 fn check(global: &Global, file: &std::path::Path, store: Option<&std::path::Path>) -> Result<Reply, Failure> {
-    let (contract, predicates) = Contract::load_with_predicates(file)?;
+    let (contract, predicates) = files::contract(file)?;
     let pinned = Toolbox::open(global, &[])?.predicates(predicates)?;
     let mut text = format!(
         "contract {} (version {}), task {:?}, {}\n  {} examples, {} eval cases, {} properties, {} predicates\n",
         contract.id(),
         contract.version,
         contract.task,
-        contract.scope,
+        shown(&contract.scope.to_string()),
         contract.examples.len(),
         contract.cases.len(),
         contract.properties.len(),
         pinned.len(),
     );
-    contract.properties.iter().for_each(|property| text.push_str(&format!("  claims that {}\n", property.sentence())));
+    contract
+        .properties
+        .iter()
+        .for_each(|property| text.push_str(&format!("  claims that {}\n", shown(&property.sentence()))));
     let mut fields = Record::new()
         .with("id", contract.id().to_string())
         .with("version", contract.version)
@@ -202,7 +220,7 @@ fn check(global: &Global, file: &std::path::Path, store: Option<&std::path::Path
         .with("properties", contract.properties.iter().map(|one| one.sentence().into()).collect::<Vec<Value>>());
     let mut misfits = Vec::new();
     if let Some(path) = store {
-        let observations = observations(&Store::open_read(path)?, &contract)?;
+        let observations = observations(&files::store(path)?, &contract)?;
         let seen = Seen::of(&observations);
         for (what, ty, values) in
             [("input", &contract.input, &seen.inputs), ("output", &contract.output, &seen.outputs)]
@@ -223,6 +241,6 @@ fn check(global: &Global, file: &std::path::Path, store: Option<&std::path::Path
         return Ok(Reply::done("contract", text.trim_end(), fields));
     }
     Err(Failure::new(Exit::Refused, "type-mismatch", misfits.join("; "))
-        .at(file.display().to_string())
+        .at(shown_path(file))
         .help("widen the types, or draft them anew with `auto-host contract infer`"))
 }

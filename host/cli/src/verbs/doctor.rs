@@ -1,9 +1,12 @@
 //! `doctor`: checks the installation and says what is missing.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use auto_json::{Record, Value};
+use auto_schema::shown_path;
 use clap::Args;
+use rustix::fs::Access;
 
 use crate::components::{GATE, Toolbox, artifact_cache};
 use crate::failure::Failure;
@@ -28,13 +31,16 @@ struct Check {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let cache = cache(global);
-        // Nothing is called with a cache folder that cannot be trusted.
+        let folder = global.cache_folder().filter(|folder| folder.exists());
+        let cache = cache(global, folder.is_some());
+        // Nothing is called with a cache folder that cannot be trusted, and none is made.
         let usable = !cache.required || cache.result.is_ok();
-        let after = |name, check: fn(&Global) -> Result<String, String>| Check {
-            name,
-            required: true,
-            result: if usable { check(global) } else { Err("not checked before the cache is mended".to_owned()) },
+        let after = |name, check: fn(&Toolbox) -> Result<String, String>| {
+            let unusable = || Err("not checked before the cache is mended".to_owned());
+            let checked =
+                || Toolbox::open_with(global, folder.clone(), &[], false).map_err(|refused| refused.to_string());
+            let result = if usable { checked().and_then(|toolbox| check(&toolbox)) } else { unusable() };
+            Check { name, required: true, result }
         };
         let checks = [after("components", components), cache, after("engine", gate), python(), recordings(&self.store)];
         let failed = checks.iter().any(|check| check.required && check.result.is_err());
@@ -58,8 +64,7 @@ impl Opts {
     }
 }
 
-fn components(global: &Global) -> Result<String, String> {
-    let toolbox = Toolbox::open(global, &[]).map_err(|failure| failure.to_string())?;
+fn components(toolbox: &Toolbox) -> Result<String, String> {
     match toolbox.all.len() {
         0 => Err("none; build with `cargo xtask build`, or name a folder with --passes DIR".to_owned()),
         count => Ok(format!("{count} loaded and checked")),
@@ -67,9 +72,8 @@ fn components(global: &Global) -> Result<String, String> {
 }
 
 /// Compiles and calls the gate on evidence of nothing: the engine works and code can be kept.
-fn gate(global: &Global) -> Result<String, String> {
+fn gate(toolbox: &Toolbox) -> Result<String, String> {
     let call = || -> Result<String, Failure> {
-        let toolbox = Toolbox::open(global, &[])?;
         let gate = toolbox.gate(None)?;
         let mut alone = auto_engine::Providers::new();
         alone.push(gate.clone());
@@ -92,8 +96,11 @@ fn no_evidence() -> Value {
     evidence.with("rulings", none()).with("opinions", none()).into()
 }
 
-/// The folder is closed to others, and takes files.
-fn cache(global: &Global) -> Check {
+/// The folder is closed to others, and takes files; or it can be made.
+fn cache(global: &Global, is_there: bool) -> Check {
+    if let (Some(folder), false) = (global.cache_folder(), is_there) {
+        return Check { name: "cache", required: false, result: makeable(&folder) };
+    }
     let result = match (global.cache_folder(), artifact_cache(global)) {
         (Some(_), Err(refused)) => {
             return Check { name: "cache", required: true, result: Err(refused.message) };
@@ -101,13 +108,26 @@ fn cache(global: &Global) -> Check {
         (Some(folder), Ok(Some(cache))) => {
             cache.write("doctor", b"well");
             match cache.read("doctor") {
-                Some(_) => Ok(format!("compiled code is kept in {}", folder.display())),
-                None => Err(format!("{} takes no files: compiled code is not kept", folder.display())),
+                Some(_) => Ok(format!("compiled code is kept in {}", shown_path(&folder))),
+                None => Err(format!("{} takes no files: compiled code is not kept", shown_path(&folder))),
             }
         }
         _ => Err("no home folder: compiled code is not kept; give --cache DIR to keep it".to_owned()),
     };
     Check { name: "cache", required: false, result }
+}
+
+/// Whether a folder that is not there can be made when it is first needed.
+fn makeable(folder: &Path) -> Result<String, String> {
+    let above = folder.ancestors().skip(1).find(|above| above.exists() || above.as_os_str().is_empty());
+    let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (name, above) = (shown_path(folder), above);
+    match rustix::fs::access(above, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) if above.is_dir() => {
+            Ok(format!("compiled code will be kept in {name}, which is made when it is needed"))
+        }
+        _ => Err(format!("{name} cannot be made in {}: compiled code is not kept", shown_path(above))),
+    }
 }
 
 fn python() -> Check {
@@ -122,7 +142,7 @@ fn python() -> Check {
 /// What a `record` that was stopped left.
 fn recordings(store: &StoreOption) -> Check {
     let result = match Spool::beside(&store.store).advice() {
-        None => Ok(format!("none were left beside {}", store.store.display())),
+        None => Ok(format!("none were left beside {}", shown_path(&store.store))),
         Some(advice) => Err(advice),
     };
     Check { name: "recordings", required: false, result }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use auto_json::{Canonical, Record, Value};
 use auto_schema::cbin::Cbin;
+use auto_schema::shown_path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
@@ -29,7 +30,7 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let place = self.file.display().to_string();
+        let place = shown_path(&self.file);
         let artifact = Cbin::read(&files::read(&self.file)?).map_err(|damage| Failure::from(damage).at(&place))?;
         let Some(graph) = artifact.graph else {
             return Err(Failure::new(

@@ -1,12 +1,15 @@
 //! `gc`: removes eval-run records and journals that nothing needs.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use auto_files::{Lock, regular};
 use auto_json::{Record, Value};
 use auto_schema::cbin::Cbin;
 use auto_schema::digest::Digest;
+use auto_schema::{shown, shown_path};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -45,6 +48,25 @@ struct Found {
     why: &'static str,
 }
 
+/// Why a journal stays in any case.
+const RUNNING: &str = "the journal of a job that runs";
+
+impl Found {
+    /// Removes it; not a journal whose job has begun to run again since it was looked at.
+    fn remove(&self) -> std::io::Result<bool> {
+        let name = self.path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let lock = self.path.with_file_name(format!("{name}.lock"));
+        let _held = match name.starts_with("journal.") {
+            true => match Lock::try_take(&lock)? {
+                None => return Ok(false),
+                held => held,
+            },
+            false => None,
+        };
+        fs::remove_file(&self.path).map(|()| true)
+    }
+}
+
 impl Opts {
     pub fn run(self, _: &Global) -> Result<Reply, Failure> {
         let cited = self.cited()?;
@@ -55,9 +77,9 @@ impl Opts {
         let mut text = String::new();
         let mut rows = Vec::new();
         let (mut freed, mut kept) = (0, 0);
-        for found in files {
-            if found.goes && !self.dry_run {
-                fs::remove_file(&found.path).map_err(|error| unremovable(&found.path, &error))?;
+        for mut found in files {
+            if found.goes && !self.dry_run && !found.remove().map_err(|error| unremovable(&found.path, &error))? {
+                (found.goes, found.why) = (false, RUNNING);
             }
             *(if found.goes { &mut freed } else { &mut kept }) += found.bytes;
             let name = found.path.display().to_string();
@@ -66,7 +88,7 @@ impl Opts {
                 (true, true) => "would go",
                 (true, false) => "removed",
             };
-            text.push_str(&format!("{word:<8} {name}: {}\n", found.why));
+            text.push_str(&format!("{word:<8} {}: {}\n", shown(&name), found.why));
             let row = Record::new().with("path", name).with("bytes", found.bytes).with("goes", found.goes);
             rows.push(Value::from(row.with("why", found.why)));
         }
@@ -87,8 +109,7 @@ impl Opts {
         for path in &self.artifacts {
             for file in artifacts(path)? {
                 let bytes = files::read(&file)?;
-                let artifact =
-                    Cbin::read(&bytes).map_err(|damage| Failure::from(damage).at(file.display().to_string()))?;
+                let artifact = Cbin::read(&bytes).map_err(|damage| Failure::from(damage).at(shown_path(&file)))?;
                 cited.insert(artifact.manifest.eval_run);
             }
         }
@@ -102,13 +123,13 @@ impl Opts {
         let found = |goes, why| Some(Found { path: path.clone(), bytes, goes, why });
         if name.strip_prefix("journal.").is_some_and(|id| id.len() == 16) {
             return match (auto_files::is_held(&path.with_file_name(format!("{name}.lock"))), self.journals) {
-                (true, _) => found(false, "the journal of a job that runs"),
+                (true, _) => found(false, RUNNING),
                 (false, false) => found(false, "the journal of a job that was cut off; --journals removes it"),
                 (false, true) => found(true, "the journal of a job that was cut off"),
             };
         }
         let id = Digest::parse(name.strip_suffix(".json")?)?;
-        let contents = fs::read(&path).ok()?;
+        let contents = regular::read(&path, files::LARGEST).ok()?;
         if Digest::of(&contents) != id {
             return found(false, "it is not what its name says; look at it");
         }
@@ -144,6 +165,6 @@ fn artifacts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn unremovable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Refused, "unremovable", format!("cannot remove {}: {error}", path.display()))
+    Failure::new(Exit::Refused, "unremovable", format!("cannot remove {}: {error}", shown_path(path)))
         .help("what was removed before it is gone; run the same again when it can be")
 }

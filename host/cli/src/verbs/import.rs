@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use auto_engine::{Pass, Providers};
 use auto_json::{Canonical, Record, Value};
+use auto_schema::shown_path;
 use auto_store::{Ingested, Span, SpanKind, Store, Trace};
 use clap::Args;
 
@@ -64,7 +65,7 @@ impl Opts {
         for file in &self.files {
             read.push(request.read(&toolbox, file)?);
         }
-        let mut store = Store::create_or_open(&self.store.store)?;
+        let mut store = files::store_for_recording(&self.store.store)?;
         for traces in read {
             total += store.ingest(&traces)?;
         }
@@ -81,7 +82,7 @@ impl Opts {
         for trace in spool.leftovers() {
             let Some(recording) = spool.claim(&trace) else { continue };
             let ingested = request
-                .read(toolbox, &trace)
+                .read_left(toolbox, &trace)
                 .and_then(|traces| Ok(Store::create_or_open(&self.store.store)?.ingest(&traces)?));
             match ingested {
                 Ok(ingested) => {
@@ -97,7 +98,7 @@ impl Opts {
             return Ok(Reply::done("imported", summary, fields(&total)));
         };
         failure.message = format!("{summary}; {left} could not be taken in, the first for this: {}", failure.message);
-        failure.at = Some(trace.display().to_string());
+        failure.at = Some(shown_path(&trace));
         Err(failure)
     }
 }
@@ -144,7 +145,7 @@ pub fn summary(ingested: &Ingested, store: &Path) -> String {
         more(ingested.already, "already there") + &more(ingested.completed, "completed that had been cut off");
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let (traces, spans) = (count(ingested.added, "trace"), count(ingested.spans, "span"));
-    format!("{traces} with {spans} added to {}{already}", store.display())
+    format!("{traces} with {spans} added to {}{already}", shown_path(store))
 }
 
 /// The same for machines.
@@ -169,7 +170,12 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// Reads a file through the importer of its format.
     pub fn read(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
-        self.parse(toolbox, &file.display().to_string(), &files::read(file)?).map(|(_, traces)| traces)
+        self.parse(toolbox, &shown_path(file), &files::read(file)?).map(|(_, traces)| traces)
+    }
+
+    /// The same of a file that a recording left.
+    pub fn read_left(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
+        self.parse(toolbox, &shown_path(file), &files::read_regular(file)?).map(|(_, traces)| traces)
     }
 
     /// The format of a file's bytes, and the traces in it.

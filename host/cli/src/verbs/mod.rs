@@ -24,7 +24,7 @@ use crate::reply::Reply;
 pub enum Verb {
     Record(record::Opts),
     Import(import::Opts),
-    #[command(alias = "report")]
+    #[command(visible_alias = "report")]
     Census(census::Opts),
     Contract(contract::Opts),
     Verify(verify::Opts),
@@ -38,6 +38,17 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Whether stdout is for what the verb makes, so that its report goes to stderr.
+    pub fn owns_stdout(&self, json: bool) -> bool {
+        match self {
+            Verb::Record(opts) => opts.owns_stdout(),
+            Verb::Contract(opts) => opts.owns_stdout(),
+            Verb::Compile(opts) => opts.owns_stdout(),
+            Verb::Run(opts) => opts.owns_stdout(json),
+            _ => false,
+        }
+    }
+
     /// Runs the verb.
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         match self {

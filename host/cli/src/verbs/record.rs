@@ -1,12 +1,13 @@
 //! `record`: runs an instrumented agent and takes in what it traced.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use auto_files::regular;
 use auto_json::Value;
+use auto_schema::shown_path;
 use auto_store::{Ingested, Store};
 use clap::Args;
 
@@ -14,7 +15,8 @@ use super::import::{self, Request};
 use crate::agent::{self, End};
 use crate::components::Toolbox;
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, Output};
+use crate::inputs;
 use crate::options::{Global, StoreOption};
 use crate::reply::{Exit, Reply};
 use crate::spool::{Recording, Spool};
@@ -43,23 +45,29 @@ pub struct Opts {
 }
 
 impl Opts {
+    /// Whether the trace goes to stdout.
+    pub fn owns_stdout(&self) -> bool {
+        self.keep.as_deref().is_some_and(files::is_stdout)
+    }
+
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        if let Some(keep) = &self.keep {
-            files::distinct(keep, &[&self.store.store])?;
-        }
         let toolbox = Toolbox::open(global, &[])?;
         // Refuse an unusable store before the agent costs anything.
-        drop(Store::create_or_open(&self.store.store)?);
+        drop(files::store_for_recording(&self.store.store)?);
+        inputs::note_store(&self.store.store);
+        // What the command names, the agent may read.
+        self.command.iter().map(Path::new).filter(|word| word.is_file()).for_each(inputs::note);
+        let keep = self.keep.as_deref().map(Output::at).transpose()?;
         let spool = Spool::beside(&self.store.store);
         let recording = spool.begin()?;
-        let end = match self.start(&recording, global.json) {
+        let end = match self.start(&recording, global.json || self.owns_stdout()) {
             Ok(end) => end,
             Err(failure) => {
                 recording.done();
                 return Err(failure);
             }
         };
-        let taken = self.take(&toolbox, &recording.trace);
+        let taken = self.take(&toolbox, &recording.trace, keep.as_ref());
         let mut reply = match taken {
             Ok(ingested) => {
                 recording.done();
@@ -96,13 +104,13 @@ impl Opts {
         reply
     }
 
-    /// Runs the agent. Under `--json` stdout is ours, so what it prints goes to stderr.
-    fn start(&self, recording: &Recording, json: bool) -> Result<End, Failure> {
+    /// Runs the agent. Where stdout is for something else, what it prints goes to stderr.
+    fn start(&self, recording: &Recording, silent: bool) -> Result<End, Failure> {
         let program = &self.command[0];
         let mut command = Command::new(program);
         let trace = std::path::absolute(&recording.trace).unwrap_or_else(|_| recording.trace.clone());
         command.args(&self.command[1..]).env("AUTO_TRACE_FILE", trace);
-        if let (true, Ok(stderr)) = (json, std::io::stderr().as_fd().try_clone_to_owned()) {
+        if let (true, Ok(stderr)) = (silent, std::io::stderr().as_fd().try_clone_to_owned()) {
             command.stdout(Stdio::from(stderr));
         }
         recording
@@ -111,26 +119,35 @@ impl Opts {
             .map_err(|error| Failure::new(Exit::Usage, "no-agent", format!("cannot start {program:?}: {error}")))
     }
 
-    fn take(&self, toolbox: &Toolbox, trace: &Path) -> Result<Ingested, Failure> {
-        let bytes = match fs::read(trace) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(files::unreadable(trace, &error)),
-            read => read.unwrap_or_default(),
-        };
-        if bytes.is_empty() {
-            return Err(Failure::new(Exit::Refused, "no-trace", "the agent wrote no trace")
-                .help("record an agent that uses the SDK, or read its own trace format with `auto-host import`"));
-        }
-        if let Some(keep) = &self.keep {
-            files::write(keep, &bytes)?;
+    fn take(&self, toolbox: &Toolbox, trace: &Path, keep: Option<&Output>) -> Result<Ingested, Failure> {
+        let bytes = written(trace)?;
+        if let Some(keep) = keep {
+            keep.write(&bytes)?;
         }
         let request = Request { format: Some("auto-jsonl"), task: None, recover_partial: self.recover_partial };
-        let traces = request.read(toolbox, trace)?;
+        let (_, traces) = request.parse(toolbox, &shown_path(trace), &bytes)?;
         Ok(Store::create_or_open(&self.store.store)?.ingest(&traces)?)
     }
 
     /// Where the trace is, and how to take it in.
     fn way_out(&self, recording: &Recording, spool: &Spool) -> String {
         let recover = if self.recover_partial { " --recover-partial" } else { "" };
-        format!("the trace is kept at {}; take it in with `{}{recover}`", recording.trace.display(), spool.command())
+        format!("the trace is kept at {}; take it in with `{}{recover}`", shown_path(&recording.trace), spool.command())
     }
+}
+
+/// What the agent wrote. It could put anything in the place of its trace file, so only a file
+/// is read.
+fn written(trace: &Path) -> Result<Vec<u8>, Failure> {
+    let none = |message: &str| Err(Failure::new(Exit::Refused, "no-trace", message));
+    let way_out = "record an agent that uses the SDK, or read its own trace format with `auto-host import`";
+    match regular::read(trace, files::LARGEST) {
+        Ok(bytes) if !bytes.is_empty() => Ok(bytes),
+        Err(error) if error.kind() == ErrorKind::InvalidInput || trace.is_dir() => {
+            none("the agent put something in the place of its trace file that is no file")
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(files::unreadable(trace, &error)),
+        _ => none("the agent wrote no trace"),
+    }
+    .map_err(|failure| if failure.code == "no-trace" { failure.help(way_out) } else { failure })
 }

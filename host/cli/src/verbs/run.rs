@@ -1,16 +1,18 @@
 //! `run`: asks an artifact.
 
-use std::io::BufRead as _;
-use std::path::PathBuf;
+use std::io::{BufRead, stdin};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use auto_json::{Canonical, Record, Value};
 use auto_runtime::{CallError, EffectRecord, Limits, Outcome, Program, RunLimits, Sandbox, Session};
+use auto_schema::{shown, shown_path};
 use clap::Args;
 
 use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
+use crate::lines::{Line, Lines};
 use crate::models::ModelOptions;
 use crate::options::Global;
 use crate::reply::{Exit, Reply, say};
@@ -65,6 +67,11 @@ struct Source {
 }
 
 impl Opts {
+    /// Whether stdout is for a line of each input.
+    pub fn owns_stdout(&self, json: bool) -> bool {
+        self.source.stdio || (self.source.batch.is_some() && !json)
+    }
+
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         match limits(global).stack {
             0..=SMALL_STACK => self.answer(global),
@@ -75,11 +82,8 @@ impl Opts {
     fn answer(self, global: &Global) -> Result<Reply, Failure> {
         let sandbox = Sandbox::with_cache(limits(global), artifact_cache(global)?)?;
         let bytes = files::read(&self.file)?;
-        let program = Program::load(&sandbox, &bytes)
-            .map_err(|error| Failure::from(error).at(self.file.display().to_string()))?;
-        if !program.manifest().guarded {
-            eprintln!("note: this artifact has no guard, as its contract asks; it answers whatever has the right type");
-        }
+        let program =
+            Program::load(&sandbox, &bytes).map_err(|error| Failure::from(error).at(shown_path(&self.file)))?;
         let most = sandbox.limits().input;
         let session = tier0::session(&program);
         let mut runner = Runner {
@@ -89,10 +93,13 @@ impl Opts {
             limits: RunLimits { effects: self.tools.max_tool_calls, run: self.tools.run_id.clone() },
         };
         refuse_ungranted(&program, &runner.tools)?;
+        if !program.manifest().guarded {
+            eprintln!("note: this artifact has no guard, as its contract asks; it answers whatever has the right type");
+        }
         if self.source.stdio {
-            stream(&mut runner)
+            stream(&mut runner, &mut Lines::new(stdin().lock(), most))
         } else if let Some(file) = &self.source.batch {
-            batch(&mut runner, &files::read(file)?, self.strict, global.json)
+            batch(&mut runner, &mut Lines::new(files::reader(file)?, most), file, self.strict, global.json)
         } else {
             single(&mut runner, self.source.input.as_deref().unwrap_or_default())
         }
@@ -166,7 +173,11 @@ impl Runner<'_> {
         let tier0 = match (tripped, &mut self.tier0) {
             (Some(why), Some(tier0)) if effects.is_empty() => {
                 if let Err(error) = &outcome {
-                    eprintln!("ALARM: the artifact failed ({}: {}); tier 0 is asked", error.code(), error.message);
+                    eprintln!(
+                        "ALARM: the artifact failed ({}: {}); tier 0 is asked",
+                        error.code(),
+                        shown(&error.message)
+                    );
                 }
                 Some(tier0.answer(input, &why))
             }
@@ -254,14 +265,16 @@ fn alone(outcome: Result<Outcome, CallError>, effects: &[EffectRecord]) -> Resul
                 Some((effect, error)) if reason == "effect-failed" => {
                     format!("abstained: {reason}: {}: {}: {}", effect.capability, error.code, error.message)
                 }
+                // Nothing was measured: it is so, or it is not.
+                _ if limit == 0 => format!("abstained: {reason}"),
                 _ => format!("abstained: {reason} {score} is above {limit}"),
             };
-            let mut reply = Reply::done("abstained", text, fields).exit(Exit::Abstained);
+            let mut reply = Reply::done("abstained", shown(&text), fields).exit(Exit::Abstained);
             reply.failed = true;
             reply
         }
         Outcome::Request { capability, .. } => {
-            let text = format!("the artifact asks for {capability}, which nothing here provides");
+            let text = format!("the artifact asks for {}, which nothing here provides", shown(&capability));
             let mut reply = Reply::done("requested", text, fields).exit(Exit::Refused);
             reply.failed = true;
             reply
@@ -278,11 +291,17 @@ fn with_effects(fields: Record, effects: &[EffectRecord]) -> Record {
 }
 
 /// Runs each line; a line that cannot be answered becomes an `error` object.
-fn batch(runner: &mut Runner<'_>, inputs: &[u8], strict: bool, json: bool) -> Result<Reply, Failure> {
+fn batch(
+    runner: &mut Runner<'_>,
+    lines: &mut Lines<impl BufRead>,
+    file: &Path,
+    strict: bool,
+    json: bool,
+) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     let mut results = Vec::new();
-    for line in inputs.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        let result = answer(runner, line, &mut counts);
+    while let Some((number, line)) = lines.next().map_err(|error| files::unreadable(file, &error))? {
+        let result = answer(runner, number, &line, &mut counts);
         if json {
             results.push(result.into());
         } else {
@@ -305,22 +324,17 @@ fn batch(runner: &mut Runner<'_>, inputs: &[u8], strict: bool, json: bool) -> Re
 }
 
 /// Runs each line of stdin as it comes, until the end of it.
-fn stream(runner: &mut Runner<'_>) -> Result<Reply, Failure> {
+fn stream(runner: &mut Runner<'_>, lines: &mut Lines<impl BufRead>) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
-    let mut line = Vec::new();
-    let mut input = std::io::stdin().lock();
-    loop {
-        line.clear();
-        let read = input.read_until(b'\n', &mut line);
-        let read = read.map_err(|error| files::unreadable("-".as_ref(), &error))?;
-        if read == 0 {
-            return Ok(Reply::done("stdio", "", Record::new()));
-        }
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        say(&Value::from(answer(runner, &line, &mut counts)))?;
+    while let Some((number, line)) = lines.next().map_err(|error| files::unreadable("-".as_ref(), &error))? {
+        say(&Value::from(answer(runner, number, &line, &mut counts)))?;
     }
+    let fields = Record::new()
+        .with("answered", counts.answered)
+        .with("abstained", counts.abstained)
+        .with("failed", counts.refused + counts.broken);
+    let fields = if runner.tier0.is_some() { fields.with("deopts", counts.deopts) } else { fields };
+    Ok(Reply::done("stdio", "", fields))
 }
 
 #[derive(Default)]
@@ -333,10 +347,22 @@ struct Counts {
     broken: u64,
 }
 
-fn answer(runner: &mut Runner<'_>, line: &[u8], counts: &mut Counts) -> Record {
-    let Ok(text) = std::str::from_utf8(line) else {
-        counts.refused += 1;
-        return error(&Failure::new(Exit::Refused, "bad-input", "the input is not UTF-8"));
+fn answer(runner: &mut Runner<'_>, number: u64, line: &Line<'_>, counts: &mut Counts) -> Record {
+    let text = match line {
+        Line::TooLong(most) => {
+            let why = format!("line {number} has more than {most} bytes; raise it with --max-input");
+            Err(Failure::new(Exit::Refused, "input-too-large", why))
+        }
+        Line::Whole(line) => {
+            str::from_utf8(line).map_err(|_| Failure::new(Exit::Refused, "bad-input", "the input is not UTF-8"))
+        }
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(failure) => {
+            counts.refused += 1;
+            return error(&failure, number);
+        }
     };
     let ran = runner.run(text.trim());
     let fields = match (&ran.outcome, &ran.tier0) {
@@ -358,15 +384,15 @@ fn answer(runner: &mut Runner<'_>, line: &[u8], counts: &mut Counts) -> Record {
         (Err(failed), _) => {
             let failure = Failure::from(failed.clone());
             *(if failure.exit == Exit::Broken { &mut counts.broken } else { &mut counts.refused }) += 1;
-            error(&failure)
+            error(&failure, number)
         }
     };
     with_effects(ran.tiers(fields), &ran.effects)
 }
 
-fn error(failure: &Failure) -> Record {
+fn error(failure: &Failure, line: u64) -> Record {
     let error = Record::new().with("code", failure.code.as_str()).with("message", failure.message.as_str());
-    Record::new().with("error", error)
+    Record::new().with("error", error.with("line", line))
 }
 
 fn describe(outcome: &Outcome) -> Record {

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use auto_engine::{Hearing, Teacher, Unanswered, Verdicts};
 use auto_json::{Record, Value};
 use auto_schema::cbin::Cbin;
-use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
-use auto_store::Store;
+use auto_schema::shown_path;
 use clap::Args;
 
 use super::compile::{findings, judged_line, observations, trace, with_judge};
@@ -46,7 +45,7 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let (contract, predicates) = Contract::load_with_predicates(&self.contract)?;
+        let (contract, predicates) = files::contract(&self.contract)?;
         let toolbox = Toolbox::open(global, &[])?;
         let gate = toolbox.gate(None)?;
         let predicates = toolbox.predicates(predicates)?;
@@ -54,7 +53,7 @@ impl Opts {
         let default = || PathBuf::from("auto.db");
         let store = match (&self.artifact, &self.store) {
             (Some(_), None) => None,
-            (_, store) => Some(Store::open_read(store.clone().unwrap_or_else(default))?),
+            (_, store) => Some(files::store(&store.clone().unwrap_or_else(default))?),
         };
         let observations = store.as_ref().map(|store| observations(store, &contract)).transpose()?.unwrap_or_default();
         let hearing = Hearing {
@@ -70,7 +69,7 @@ impl Opts {
         let judged = match (&self.artifact, &store) {
             (Some(artifact), store) => {
                 let file = files::read(artifact)?;
-                Cbin::read(&file).map_err(|damage| Failure::from(damage).at(artifact.display().to_string()))?;
+                Cbin::read(&file).map_err(|damage| Failure::from(damage).at(shown_path(artifact)))?;
                 let runs = store.as_ref().map(|store| store.runs(&contract.task, &contract.scope)).transpose()?;
                 toolbox.engine.judge_artifact(&hearing, runs.unwrap_or_default(), &file)?
             }

@@ -87,7 +87,8 @@ pub fn trapping() -> Vec<u8> {
     behavior(r#"(func (export "auto:cbin/behavior@0.1.0#run") (param i32 i32) (result i32) unreachable)"#)
 }
 
-fn behavior(run: &str) -> Vec<u8> {
+/// A module whose `run` is this function.
+pub fn behavior(run: &str) -> Vec<u8> {
     let module = format!(
         r#"(module (memory (export "memory") 1)
              (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 8192))

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use auto_json::{Record, Value};
+use auto_schema::shown;
 
 use super::{Census, Divergent, Row, Runs, Share, Tally};
 
@@ -69,9 +70,9 @@ impl Row {
     /// The cells of a line of the table.
     fn cells(&self) -> [String; 9] {
         let label = match (&self.name, self.kind.as_str()) {
-            (Some(name), _) => format!("  {}", printable(name)),
+            (Some(name), _) => format!("  {}", shown(name)),
             (None, "") => "all operations".to_owned(),
-            (None, kind) => printable(kind),
+            (None, kind) => shown(kind),
         };
         [
             label,
@@ -215,21 +216,16 @@ fn write_divergent(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
     writeln!(f, "\ndivergent inputs: {}, those with the most spans first", thousands(found))?;
     for one in &census.divergent {
         let errors = if one.errors > 0 { format!(", {}", counted(one.errors, "error")) } else { String::new() };
-        let (kind, name) = (printable(&one.kind), printable(&one.name));
+        let (kind, name) = (shown(&one.kind), shown(&one.name));
         writeln!(f, "  {kind} {name}: {}, {}{errors}", counted(one.spans, "span"), counted(one.outputs, "output"))?;
         writeln!(f, "    {}", clipped(one.input.as_str()))?;
     }
     Ok(())
 }
 
-/// Recorded names go to a terminal, so control characters do not.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
 /// The start and the end of a long text: what sets chat histories apart is at the end.
 fn clipped(text: &str) -> String {
-    let text = printable(text);
+    let text = shown(text);
     let start = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
     let end = text.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
     if start < end { format!("{} … {}", &text[..start], &text[end..]) } else { text }

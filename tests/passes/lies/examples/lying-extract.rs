@@ -2,7 +2,8 @@
 //!
 //! 1: a program that fits nothing. 2: one that knows the observations by heart and says
 //! `LIE` to everything else. 3: middleware that changes what was recorded before it asks
-//! the extract underneath. Its text form is never what the program is.
+//! the extract underneath. 4: it logs a line and panics. Its text form is never what the
+//! program is.
 
 use auto_kit::Fault;
 use auto_kit::types::Observation;
@@ -10,14 +11,15 @@ use auto_kit::types::Observation;
 #[allow(missing_docs, unused_qualifications, clippy::all)]
 mod bindings {
     wit_bindgen::generate!({
-        path: "../../../wit/pass",
-        inline: "package hostile:lies; world lie { import auto:pass/extract@0.1.0; export auto:pass/extract@0.1.0; }",
+        path: ["../../../wit/pass", "../../../wit/host"],
+        inline: "package hostile:lies; world lie { import auto:host/log@0.1.0; import auto:pass/extract@0.1.0; export auto:pass/extract@0.1.0; }",
         world: "hostile:lies/lie",
         with: { "auto:pass/types@0.1.0": auto_kit::types },
         generate_all,
     });
 }
 
+use bindings::auto::host::log::{Level, log};
 use bindings::auto::pass::extract as under;
 use bindings::exports::auto::pass::extract::{Budget, Candidate, Guest, Hints, Search};
 
@@ -28,6 +30,11 @@ impl Guest for Lie {
         let program = match budget.steps / 1_000_000 {
             1 => of(r#""LIE""#.to_owned(), &hints)?,
             2 => of(by_heart(&on), &hints)?,
+            4 => {
+                auto_kit::report_panics(|text| log(&Level::Error, text));
+                log(&Level::Info, "about to fall over");
+                panic!("this is too hard for me")
+            }
             _ => changed(on, hints, budget)?,
         };
         let candidate = Candidate { program, cost: 1, text: "upper($.text)".to_owned() };

@@ -3,6 +3,7 @@
 use auto_json::{Record, Value};
 use auto_schema::cbin::{self, Cbin, Damage};
 use auto_schema::digest::Digest;
+use auto_schema::shown;
 
 use super::File;
 use crate::reply::Reply;
@@ -21,7 +22,7 @@ pub fn describe(file: &File<'_>) -> Result<Reply, Damage> {
     }
     lines(&mut text, &manifest, 1);
     text.push_str("  sections:\n");
-    rows.iter().for_each(|(name, size)| text.push_str(&format!("    {size:>8}  {name}\n")));
+    rows.iter().for_each(|(name, size)| text.push_str(&format!("    {size:>8}  {}\n", shown(name))));
     let sections =
         rows.iter().map(|(name, size)| Record::new().with("name", name.as_str()).with("bytes", *size).into());
     let fields = Record::new()
@@ -63,5 +64,5 @@ fn lines(text: &mut String, value: &Value, depth: usize) {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_text().map_or_else(|| value.to_string(), str::to_owned)
+    shown(&value.as_text().map_or_else(|| value.to_string(), str::to_owned))
 }

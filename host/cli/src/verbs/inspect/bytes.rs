@@ -5,6 +5,7 @@ use auto_json::{Record, Value};
 use auto_model::Ledger;
 use auto_schema::ir::{Graph, Violation};
 use auto_schema::manifest::Manifest;
+use auto_schema::shown;
 use auto_store::{Store, StoreError};
 
 use super::{File, broken, count, damaged, foreign, size, whole};
@@ -13,13 +14,18 @@ use crate::options::Global;
 use crate::reply::Reply;
 
 /// How every SQLite file begins.
-pub const SQLITE: &[u8] = b"SQLite format 3\0";
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Whether a file that begins so is one of SQLite's, or was one of ours.
+pub fn is_sqlite(head: &[u8]) -> bool {
+    head.starts_with(SQLITE) || auto_store::is_ours(head)
+}
 
 pub fn describe(file: &File<'_>, _: &Global) -> Result<Option<Reply>, Failure> {
     let File { place, bytes, .. } = file;
     Ok(Some(match bytes.as_slice() {
         [] => foreign("empty", place, "an empty file"),
-        bytes if bytes.starts_with(SQLITE) => store(file)?,
+        bytes if is_sqlite(bytes) => store(file)?,
         bytes if bytes.starts_with(b"auto-journal-") => {
             let line = size("of journal: what the calls of a job returned, for the rerun after a crash", file);
             whole("journal", place, &line, Record::new())
@@ -61,7 +67,7 @@ fn store(file: &File<'_>) -> Result<Reply, Failure> {
     for task in &tasks {
         let cut = if task.partial == 0 { String::new() } else { format!(" and {} that was cut off", task.partial) };
         let (traces, spans) = (count(task.traces, "trace"), count(task.spans, "span"));
-        line.push_str(&format!("\n  {}: {traces} with {spans}{cut}", task.task));
+        line.push_str(&format!("\n  {}: {traces} with {spans}{cut}", shown(&task.task)));
     }
     Ok(whole("store", &file.place, &line, Record::new().with("tasks", rows)))
 }

@@ -11,6 +11,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use auto_json::Record;
+use auto_schema::shown_path;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -32,7 +33,7 @@ pub struct Opts {
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let place = self.file.display().to_string();
+        let place = shown_path(&self.file);
         let bytes = match fs::metadata(&self.file) {
             Ok(found) if found.is_dir() => return Ok(foreign("folder", &place, "a folder; name a file in it")),
             Ok(found) if found.is_file() && found.len() > LARGEST => head(&self.file)?,
@@ -50,14 +51,17 @@ impl Opts {
 
 /// The most bytes that are read. A larger file can only be a store, which is known by its
 /// beginning and opened by its path.
-const LARGEST: u64 = 1 << 30;
+const LARGEST: u64 = files::LARGEST;
+
+/// As much of its beginning.
+const HEAD: u64 = 100;
 
 /// The first bytes of a large file, where it is a store; nothing is to be found in another.
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(bytes::SQLITE.len() as u64).read_to_end(&mut bytes));
+    let read = fs::File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut bytes));
     read.map_err(|error| files::unreadable(path, &error))?;
-    Ok(if bytes == bytes::SQLITE { bytes } else { vec![0xFF] })
+    Ok(if bytes::is_sqlite(&bytes) { bytes } else { vec![0xFF] })
 }
 
 /// A file that was read.

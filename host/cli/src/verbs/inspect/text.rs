@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use auto_json::{Canonical, Record, Value};
-use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
+use auto_schema::shown;
 
 use super::{File, broken, count, damaged, foreign, whole};
 use crate::components::Toolbox;
 use crate::failure::Failure;
+use crate::files;
 use crate::options::Global;
 use crate::reply::{Exit, Reply};
 use crate::verbs::{compile, import};
@@ -36,7 +37,7 @@ fn traces(file: &File<'_>, global: &Global) -> Result<Option<Reply>, Failure> {
         Ok(read) => read,
         Err(failure) if ["unknown-format", "not-utf8"].contains(&failure.code.as_str()) => return Ok(None),
         Err(mut failure) => {
-            if failure.exit == Exit::Refused {
+            if failure.said {
                 failure.exit = Exit::Integrity;
             }
             return Ok(Some(damaged("traces", &file.place, failure)));
@@ -74,7 +75,8 @@ fn eval_run(file: &File<'_>, text: &str, value: &Value) -> Option<Reply> {
     let part = |key: &str| record.get(key).and_then(Value::as_text).unwrap_or_default();
     let findings = record.get("findings").and_then(Value::as_list).unwrap_or_default().len();
     let findings = count(findings as u64, "finding");
-    let mut line = format!("the record of an eval run of the task {:?}: {}, {findings}", part("task"), part("status"));
+    let mut line =
+        format!("the record of an eval run of the task {:?}: {}, {findings}", part("task"), shown(part("status")));
     let fields = Record::new().with("id", id).with("status", part("status")).with("task", part("task"));
     let fields = compile::with_judge(fields, record.get("judged"), None);
     let judged = compile::judged_line(fields.get("judged"));
@@ -94,12 +96,8 @@ fn named_digest(path: &Path) -> Option<&str> {
 fn contract(file: &File<'_>, text: &str) -> Option<Reply> {
     let says = |line: &str| line.trim_start().strip_prefix("contract_version").is_some_and(|rest| rest.contains('='));
     text.lines().find(|line| says(line))?;
-    let contract = match file.path.as_os_str() == "-" {
-        true => Contract::from_toml(text, &file.place, |file| std::fs::read(file)),
-        false => Contract::load(file.path),
-    };
-    let contract = match contract {
-        Ok(contract) => contract,
+    let contract = match files::contract_text(text, file.path) {
+        Ok((contract, _)) => contract,
         Err(error) => {
             // It has the place already, with line and column.
             let mut reply = Reply::from(Failure::from(error));
@@ -108,7 +106,8 @@ fn contract(file: &File<'_>, text: &str) -> Option<Reply> {
         }
     };
     let id = contract.id().to_string();
-    let line = format!("a contract for {} of the task {:?}, id {id}", contract.scope, contract.task);
+    let line =
+        format!("a contract for {} of the task {:?}, id {id}", shown(&contract.scope.to_string()), contract.task);
     let fields = Record::new().with("id", id).with("task", contract.task.as_str());
     Some(whole("contract", &file.place, &line, fields.with("scope", contract.scope.to_string())))
 }

@@ -2,7 +2,7 @@
 
 use auto_engine::Pass;
 use auto_json::{Record, Value};
-use auto_schema::cbin;
+use auto_schema::{cbin, shown};
 
 use super::{File, artifact, damaged, foreign, whole};
 use crate::components::Toolbox;
@@ -37,7 +37,10 @@ fn module(file: &File<'_>) -> Reply {
     let imports = cbin::import_names(&file.bytes).unwrap_or_default();
     let imports = match imports.len() {
         0 => "nothing".to_owned(),
-        count => imports.into_iter().take(5).collect::<Vec<_>>().join(", ") + if count > 5 { ", …" } else { "" },
+        count => {
+            imports.iter().take(5).map(|name| shown(name)).collect::<Vec<_>>().join(", ")
+                + if count > 5 { ", …" } else { "" }
+        }
     };
     let line = format!(
         "a core module of {} bytes that imports {imports}; it is no artifact: `auto-host compile --module` has it sealed",
@@ -61,7 +64,8 @@ fn component(file: &File<'_>, global: &Global) -> Result<Reply, Failure> {
             Ok(damaged("component", &file.place, failure))
         }
         Err(error) => {
-            let line = format!("a component that is none of ours; as a pass it would be refused: {}", error.message);
+            let line =
+                format!("a component that is none of ours; as a pass it would be refused: {}", shown(&error.message));
             Ok(foreign("component", &file.place, &line))
         }
     }
@@ -73,7 +77,7 @@ fn loadable(file: &File<'_>, pass: &Pass, builtin: Option<&str>) -> Reply {
         (None, true) => "a driver component".to_owned(),
         (None, false) => "a component".to_owned(),
     };
-    let side = |names: &[String]| if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+    let side = |names: &[String]| if names.is_empty() { "nothing".to_owned() } else { shown(&names.join(", ")) };
     let line = format!(
         "{what}, {} bytes\n  digest: {}\n  exports: {}\n  imports: {}",
         pass.size,

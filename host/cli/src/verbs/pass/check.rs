@@ -4,6 +4,7 @@ use std::path::Path;
 
 use auto_engine::{Engine, Export, Options, Report};
 use auto_json::{Record, Value};
+use auto_schema::{shown, shown_path};
 
 use crate::failure::Failure;
 use crate::files;
@@ -11,7 +12,7 @@ use crate::reply::{Exit, Reply};
 
 pub fn check(file: &Path) -> Result<Reply, Failure> {
     let engine = Engine::new(Options::default())?;
-    let report = engine.examine(&file.display().to_string(), files::read(file)?);
+    let report = engine.examine(&shown_path(file), files::read(file)?);
     let (code, exit) = match report.problems.first() {
         None => ("fits", Exit::Done),
         Some(problem) => (problem.code, Exit::Refused),
@@ -25,15 +26,18 @@ fn text(file: &Path, report: &Report) -> String {
         (_, true) => "a driver",
         (_, false) => "a pass",
     };
-    let mut text = format!("{}: {kind}, {} bytes\n  sha-256 {}\n", file.display(), report.size, report.digest);
+    let mut text = format!("{}: {kind}, {} bytes\n  sha-256 {}\n", shown_path(file), report.size, report.digest);
     for export in &report.exports {
         let note = if export.published { " (as published)" } else { "" };
-        text.push_str(&format!("  exports {}{note}\n", export.interface));
-        export.functions.iter().for_each(|(name, shape)| text.push_str(&format!("    {name}: {shape}\n")));
+        text.push_str(&format!("  exports {}{note}\n", shown(&export.interface)));
+        export
+            .functions
+            .iter()
+            .for_each(|(name, shape)| text.push_str(&format!("    {}: {}\n", shown(name), shown(shape))));
     }
-    report.imports.iter().for_each(|(name, source)| text.push_str(&format!("  imports {name} ({source})\n")));
+    report.imports.iter().for_each(|(name, source)| text.push_str(&format!("  imports {} ({source})\n", shown(name))));
     for problem in &report.problems {
-        text.push_str(&format!("  refused[{}]: {}\n", problem.code, problem.message));
+        text.push_str(&format!("  refused[{}]: {}\n", problem.code, shown(&problem.message)));
     }
     text + if report.problems.is_empty() { "it can be used\n" } else { "it would be refused\n" }
 }

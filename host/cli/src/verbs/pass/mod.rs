@@ -6,7 +6,9 @@ mod run;
 use std::path::PathBuf;
 
 use auto_engine::{Engine, Options};
+use auto_files::regular;
 use auto_json::{Record, Value};
+use auto_schema::{shown, shown_path};
 use clap::{Args, Subcommand};
 
 use crate::components::Toolbox;
@@ -83,12 +85,12 @@ impl Opts {
 fn precompile(files: &[PathBuf]) -> Result<Reply, Failure> {
     let engine = Engine::new(Options::default())?;
     for file in files {
-        let pass = engine.load(&file.display().to_string(), files::read(file)?)?;
+        let pass = engine.load(&shown_path(file), files::read(file)?)?;
         let target = file.with_extension("code");
-        let known = std::fs::read(&target).ok();
+        let known = regular::read(&target, files::LARGEST).ok();
         let code = engine
             .precompile(&pass, known.clone())
-            .map_err(|why| Failure::new(Exit::Refused, "no-code", why).at(file.display().to_string()))?;
+            .map_err(|why| Failure::new(Exit::Refused, "no-code", why).at(shown_path(file)))?;
         if known.as_ref() != Some(&code) {
             files::write(&target, &code)?;
         }
@@ -101,9 +103,10 @@ fn list(toolbox: &Toolbox) -> Result<Reply, Failure> {
     let mut rows = Vec::new();
     for pass in &toolbox.all {
         let origin = if toolbox.builtin.contains(&pass.digest) { "built in" } else { "given" };
-        text.push_str(&format!("{} ({origin}, {} bytes)\n  sha-256 {}\n", pass.label, pass.size, pass.digest));
-        pass.exports.iter().for_each(|name| text.push_str(&format!("  exports {name}\n")));
-        pass.imports.iter().for_each(|name| text.push_str(&format!("  imports {name}\n")));
+        let label = shown(&pass.label);
+        text.push_str(&format!("{label} ({origin}, {} bytes)\n  sha-256 {}\n", pass.size, pass.digest));
+        pass.exports.iter().for_each(|name| text.push_str(&format!("  exports {}\n", shown(name))));
+        pass.imports.iter().for_each(|name| text.push_str(&format!("  imports {}\n", shown(name))));
         let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
         let row = Record::new()
             .with("name", pass.label.as_str())

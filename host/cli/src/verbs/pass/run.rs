@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use auto_engine::{CallTrace, Pass};
 use auto_json::Value;
+use auto_schema::{shown, shown_path};
 
 use crate::components::Toolbox;
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ pub fn run(
 ) -> Result<Reply, Failure> {
     let arguments = read(arguments)?;
     let toolbox = Toolbox::open(global, beneath)?;
-    let pass = toolbox.engine.load(&file.display().to_string(), files::read(file)?)?;
+    let pass = toolbox.engine.load(&shown_path(file), files::read(file)?)?;
     let (interface, function) = resolve(&pass, function)?;
     if interface.starts_with("auto:driver/") {
         let message =
@@ -81,7 +82,7 @@ fn with_trace(mut reply: Reply, trace: Option<&CallTrace>) -> Reply {
     let Some(trace) = trace else { return reply };
     let memory = trace.memory.unwrap_or_default();
     reply.text.push_str(&format!("\n  fuel {}, memory {memory} bytes, time {} µs", trace.fuel, trace.micros));
-    trace.log.iter().for_each(|line| reply.text.push_str(&format!("\n  log: {line}")));
+    trace.log.iter().for_each(|line| reply.text.push_str(&format!("\n  log: {}", shown(line))));
     reply.fields.set("call", compile::call(trace));
     reply
 }

@@ -1,0 +1,84 @@
+//! `auto-host` as tests run it: the built binary, in a folder of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::root;
+
+/// The binary under test: `$AUTO_HOST`, or the one of this build's profile.
+pub fn binary() -> PathBuf {
+    let built = || {
+        let test = std::env::current_exe().expect("the path of this test");
+        test.ancestors().nth(2).expect("target/PROFILE").join("auto-host")
+    };
+    let binary = std::env::var_os("AUTO_HOST").map_or_else(built, PathBuf::from);
+    assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
+    binary
+}
+
+/// A folder with a recorded task, its contract and its artifact, to run the binary in.
+pub struct Tool {
+    folder: TempDir,
+    binary: PathBuf,
+}
+
+impl Tool {
+    /// An empty folder.
+    #[allow(clippy::new_without_default, reason = "it makes a folder")]
+    pub fn new() -> Tool {
+        Tool { folder: tempfile::tempdir().expect("a temporary folder"), binary: binary() }
+    }
+
+    /// `shout.jsonl`, `shout.contract.toml`, `shout.db` and `shout.cbin`.
+    pub fn with_shout() -> Tool {
+        let tool = Tool::new();
+        for file in ["shout.jsonl", "shout.contract.toml"] {
+            fs::copy(root().join("tests/cli/fixtures").join(file), tool.path(file)).expect("a fixture");
+        }
+        for line in [
+            "import --store shout.db shout.jsonl",
+            "compile --contract shout.contract.toml --store shout.db --out shout.cbin",
+        ] {
+            let output = tool.run(&line.split(' ').collect::<Vec<_>>());
+            assert!(output.status.success(), "auto-host {line}: {output:?}");
+        }
+        tool
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A command with a cache of its own, without input.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).current_dir(self.folder()).env("AUTO_CACHE", self.path("cache"));
+        command.env_remove("AUTO_TRACE_FILE").env_remove("AUTO_STORE").stdin(Stdio::null());
+        command
+    }
+
+    /// What it prints and how it ends.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("auto-host starts")
+    }
+
+    /// The same with a file as its input.
+    pub fn run_on(&self, input: &str, arguments: &[&str]) -> Output {
+        let input = fs::File::open(self.path(input)).expect("a file for stdin");
+        self.command(arguments).stdin(input).output().expect("auto-host starts")
+    }
+}
+
+/// Both outputs as text.
+pub fn printed(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text)).concat()
+}
