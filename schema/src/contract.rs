@@ -12,6 +12,7 @@ mod file;
 mod place;
 mod property;
 mod read;
+mod spot;
 
 pub use claim::{Claim, Pattern, Relation};
 #[cfg(feature = "toml")]

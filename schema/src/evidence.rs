@@ -3,6 +3,7 @@
 use auto_json::{Canonical, Value};
 
 use crate::digest::Digest;
+use crate::ir::{Capability, MemoryEffect};
 
 /// One distinct recorded input, with every output seen for it. Lists of observations are
 /// sorted by input text.
@@ -66,6 +67,7 @@ impl Operation {
         match self.kind.as_str() {
             "tool_call" => Some(format!("tool:{}", self.name)),
             "model_call" => Some(format!("model:{}", self.name)),
+            "memory_op" => MemoryEffect::parse(&self.name).map(|effect| Capability::Memory(effect).to_string()),
             _ => None,
         }
     }

@@ -229,6 +229,12 @@ fn rules_of_models_effects_and_branches() {
         after(|graph| ask(graph, "net", &[Capability::Net, Capability::Tool(String::new())])),
         ["capability node 2"]
     );
+    // Memory is declared as memory effects, and only so.
+    let memory = Capability::Memory(MemoryEffect::Read);
+    assert_eq!(after(|graph| ask(graph, "memory:read", &[])), [""; 0]);
+    assert_eq!(after(|graph| ask(graph, "memory:append", &[])), ["capability node 2"]);
+    assert_eq!(after(|graph| ask(graph, "memory:read", &[memory.clone()])), ["capability node 2"]);
+    assert_eq!(after(|graph| ask(graph, "memory:forget", &[])), ["capability node 2"]);
     let as_branch = |sides: Type| {
         move |graph: &mut Graph| {
             let ty = graph.nodes[1].outputs[0].ty.clone();
@@ -335,6 +341,12 @@ fn capabilities_are_what_can_be_asked_for() {
     // What an effect node declares beside what it asks for is not asked for.
     assert_eq!(nested(0).capabilities(), [Capability::Tool("t".to_owned())]);
     assert_eq!(nested(3).capabilities(), [Capability::Tool("t".to_owned())]);
+    // Code from elsewhere may ask for all that it declares, memory included.
+    let mut elsewhere = nested(0);
+    elsewhere.nodes[1].body = Body::Module { digest: Digest::of(b"") };
+    elsewhere.nodes[1].effects.memory = vec![MemoryEffect::Append];
+    let all = [Capability::Net, Capability::Tool("t".to_owned()), Capability::Memory(MemoryEffect::Append)];
+    assert_eq!(elsewhere.capabilities(), all);
 }
 
 /// Texts are written once and named where they occur again; that must not make the bytes
@@ -473,6 +485,9 @@ fn capabilities_read_back() {
         Capability::Tool("tool:x y".to_owned()),
         Capability::Tool("model:x".to_owned()),
         Capability::Model("gpt-4o".to_owned()),
+        Capability::Memory(MemoryEffect::Read),
+        Capability::Memory(MemoryEffect::Write),
+        Capability::Memory(MemoryEffect::Append),
     ]) {
         assert_eq!(Capability::parse(&capability.to_string()), Some(capability));
     }

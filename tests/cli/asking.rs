@@ -1,9 +1,9 @@
-//! Artifacts that ask for tools, made by hand: nothing that compiles recordings makes them
-//! yet.
+//! Artifacts that ask for tools and for memory, made by hand: small, and the same whatever
+//! compiles recordings.
 
 use auto_schema::cbin;
 use auto_schema::digest::Digest;
-use auto_schema::ir::{Body, Bounds, Capability, Edge, Effects, End, Graph, Node, Port, Uncertainty};
+use auto_schema::ir::{Body, Bounds, Capability, Edge, Effects, End, Graph, MemoryEffect, Node, Port, Uncertainty};
 use auto_schema::manifest::{FORMAT, Manifest};
 use auto_schema::types::Type;
 
@@ -31,6 +31,14 @@ pub fn expression(id: u32, source: &str) -> Node {
 pub fn effect(id: u32, tool: &str, catches: bool) -> Node {
     let mut node = node(id, Body::Effect { capability: format!("tool:{tool}"), catches });
     node.effects.capabilities = vec![Capability::Tool(tool.to_owned())];
+    node
+}
+
+/// A node that asks for the agent's memory.
+pub fn memory(id: u32, effect: MemoryEffect, catches: bool) -> Node {
+    let capability = Capability::Memory(effect).to_string();
+    let mut node = node(id, Body::Effect { capability, catches });
+    node.effects.memory = vec![effect];
     node
 }
 

@@ -9,7 +9,7 @@
 //!
 //! A test runs in a folder of its own that starts with `shout.jsonl`,
 //! `shout.contract.toml`, `shout.db` (the first imported) and `shout.cbin` (compiled from
-//! it), two artifacts that ask for tools, and `tool.py`, which is any tool. `RUN:` gives the arguments of `auto-host`; `STDIN:` before it gives a line of its
+//! it), two artifacts that ask for tools, two that ask for memory, and `tool.py`, which is any tool. `RUN:` gives the arguments of `auto-host`; `STDIN:` before it gives a line of its
 //! input; `SETUP:` prepares a file (see [`setup`]). Digests, sizes in bytes and the
 //! folder's own path are masked. `BLESS=1 cargo test --release -p auto-tests --test cli` rewrites the outputs:
 //! read the difference before you keep it.
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use auto_schema::ir::Body;
+use auto_schema::ir::{Body, MemoryEffect};
 use auto_tests::tool::binary;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -44,8 +44,17 @@ fn main() {
 }
 
 /// What every test starts with.
-const FILES: [&str; 7] =
-    ["shout.jsonl", "shout.contract.toml", "shout.db", "shout.cbin", "look-up.cbin", "poll.cbin", "tool.py"];
+const FILES: [&str; 9] = [
+    "shout.jsonl",
+    "shout.contract.toml",
+    "shout.db",
+    "shout.cbin",
+    "look-up.cbin",
+    "poll.cbin",
+    "seen.cbin",
+    "keep.cbin",
+    "tool.py",
+];
 
 /// Makes the files every test starts with.
 fn prepare(binary: &Path, here: &Path, base: &Path) {
@@ -64,7 +73,9 @@ fn prepare(binary: &Path, here: &Path, base: &Path) {
 }
 
 /// Seals an artifact that asks `tool:look-up` about an upper-cased id and answers with the
-/// name it is told; and one that polls up to three times until something is ready.
+/// name it is told; one that polls up to three times until something is ready; one that puts its
+/// input at the end of what was seen and answers with all of it; and one that hands its input
+/// to `memory:write` as it is.
 fn seal_asking(base: &Path) {
     let look_up = asking::graph(
         "record{id: text}",
@@ -77,7 +88,18 @@ fn seal_asking(base: &Path) {
     let poll = Box::new(asking::graph("json", vec![asking::effect(1, "poll", true)]));
     let until = r#"default(eq($.ok, "ready"), false)"#.to_owned();
     let poll = asking::graph("json", vec![asking::node(1, Body::Retry { graph: poll, until, most: 3 })]);
-    for (name, graph) in [("look-up.cbin", look_up), ("poll.cbin", poll)] {
+    let seen = asking::graph(
+        "json",
+        vec![
+            asking::expression(1, r#"{"key": "seen", "value": $}"#),
+            asking::memory(2, MemoryEffect::Append, false),
+            asking::expression(3, r#"{"key": "seen"}"#),
+            asking::memory(4, MemoryEffect::Read, false),
+        ],
+    );
+    let keep = asking::graph("json", vec![asking::memory(1, MemoryEffect::Write, true)]);
+    let all = [("look-up.cbin", look_up), ("poll.cbin", poll), ("seen.cbin", seen), ("keep.cbin", keep)];
+    for (name, graph) in all {
         fs::write(base.join(name), asking::sealed(&graph)).expect("an artifact");
     }
 }

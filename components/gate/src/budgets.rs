@@ -30,7 +30,7 @@ pub(crate) fn artifact(budgets: ArtifactBudgets, candidate: &Candidate) -> Vec<F
         .collect();
     // The figure is another on every run, and would make the same judgement another record.
     findings.extend(budgets.max_latency_us_p95.map(|budget| {
-        let claim = format!("the 95th percentile of a call is at most {budget} us on the judging machine");
+        let claim = format!("the 95th percentile of an answer, its calls together and tools aside, is at most {budget} us on the judging machine");
         match candidate.latency_us_p95 {
             None => Finding::new("budget/latency", Status::Inconclusive, claim, "it was not measured"),
             Some(measured) => match within(measured, budget) {

@@ -8,6 +8,7 @@ mod failure;
 mod files;
 mod inputs;
 mod lines;
+mod memory;
 mod models;
 mod options;
 mod reply;

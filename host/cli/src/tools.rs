@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread;
@@ -21,6 +21,7 @@ use clap::Args;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::failure::Failure;
+use crate::memory::{self, Memory};
 use crate::models::{ModelOptions, Paid};
 use crate::reply::Exit;
 
@@ -31,12 +32,17 @@ pub struct ToolOptions {
     /// {"id","name","input","key"} in, {"id","ok"} or {"id","err"} out. The command is split
     /// into words as a shell would, and run without one. `model:NAME=CMD` grants the capability
     /// of a model; with `model:ID` in the place of CMD a model does it, under --spend-cap-usd
+    /// `memory:append=CMD` grants an operation of the agent's memory
     #[arg(long, value_name = "NAME=CMD")]
     tool: Vec<String>,
     /// Grant it with a process for every call: the input on stdin, the reply on stdout, both
     /// JSON; the key in $AUTO_EFFECT_KEY
     #[arg(long, value_name = "NAME=CMD")]
     tool_once: Vec<String>,
+    /// Grant memory:read, memory:write and memory:append, those that no --tool grants, with a
+    /// JSON object of keys and values; made at the first write where it is not there
+    #[arg(long, value_name = "FILE")]
+    pub memory_file: Option<PathBuf>,
     /// The most time of a tool call, and of a process of --tier0, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     tool_timeout: u64,
@@ -70,6 +76,7 @@ const MODEL_TOKENS: u32 = 4_096;
 /// The tools of a run, by capability.
 pub struct Processes {
     tools: BTreeMap<String, Tool>,
+    memory: Option<Memory>,
     timeout: Duration,
     /// The most bytes of a reply.
     most: usize,
@@ -105,7 +112,8 @@ impl ToolOptions {
             }
         }
         let timeout = Duration::from_secs(self.tool_timeout);
-        Ok(Processes { tools, timeout, most, next: 1, records: Vec::new() })
+        let memory = self.memory_file.as_ref().map(|file| Memory::of(file.clone())).transpose()?;
+        Ok(Processes { tools, memory, timeout, most, next: 1, records: Vec::new() })
     }
 }
 
@@ -143,12 +151,15 @@ impl Processes {
 
 impl auto_runtime::Tools for Processes {
     fn grants(&self, capability: &str) -> bool {
-        self.tools.contains_key(capability)
+        self.tools.contains_key(capability) || self.memory.is_some() && memory::effect(capability).is_some()
     }
 
     fn call(&mut self, effect: &Effect<'_>) -> Result<String, EffectError> {
         let Some(tool) = self.tools.get_mut(effect.capability) else {
-            return Err(failed("tool-missing", "there is no such tool"));
+            return match (&self.memory, memory::effect(effect.capability)) {
+                (Some(memory), Some(does)) => memory.carry_out(does, effect.input),
+                _ => Err(failed("tool-missing", "there is no such tool")),
+            };
         };
         let id = self.next;
         self.next += 1;
@@ -179,7 +190,7 @@ pub fn describe(record: &EffectRecord) -> Value {
     Value::from(fields)
 }
 
-fn failed(code: &'static str, message: impl Into<String>) -> EffectError {
+pub(crate) fn failed(code: &'static str, message: impl Into<String>) -> EffectError {
     EffectError { code, message: message.into() }
 }
 
@@ -201,11 +212,8 @@ impl Tool {
             (_, true) => return Err(bad("a model is given with --tool, and takes no arguments")),
             (kind, false) => kind,
         };
-        let capability = if name.starts_with("tool:") || name.starts_with("model:") {
-            name.to_owned()
-        } else {
-            format!("tool:{name}")
-        };
+        let whole = ["tool:", "model:", "memory:"].iter().any(|kind| name.starts_with(kind));
+        let capability = if whole { name.to_owned() } else { format!("tool:{name}") };
         let name = capability.split_once(':').map_or(name, |(_, name)| name).to_owned();
         Ok((capability, Tool { kind, name, words, running: None, paid: None }))
     }

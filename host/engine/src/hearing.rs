@@ -70,13 +70,20 @@ impl Engine {
 
     /// Asks a gate about an artifact that is there already: what it does on everything that
     /// was observed or promised. As [`Engine::judge_recordings`].
-    pub fn judge_artifact(&self, hearing: &Hearing<'_>, runs: Runs, file: &[u8]) -> Result<Verdicts, Fault> {
+    /// `emits` emits its program again where the contract has a budget of steps.
+    pub fn judge_artifact(
+        &self,
+        hearing: &Hearing<'_>,
+        emits: &Providers,
+        runs: Runs,
+        file: &[u8],
+    ) -> Result<Verdicts, Fault> {
         let refused = |error| match error {
             SealError::Gate(fault) => fault,
             SealError::Refused(code, why) => Fault::host(code, "verify", why),
         };
         let court = hearing.court()?.with_runs(runs);
-        let replayed = court.replay_file(&self.0, file).map_err(refused)?;
+        let replayed = court.replay_file(&self.0, emits, file).map_err(refused)?;
         let answers = replayed.answers();
         let answers: Vec<_> = answers.iter().map(|(input, output)| (input, output)).collect();
         let questions = judging::of_answers(&court.contract, &court.observations, &answers, &[]);

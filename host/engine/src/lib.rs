@@ -38,6 +38,7 @@ mod seal;
 pub mod shape;
 mod strangers;
 mod trace;
+mod twin;
 pub mod value;
 mod verdict;
 #[cfg(feature = "wasi")]

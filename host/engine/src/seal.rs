@@ -30,6 +30,7 @@ use crate::predicate::Predicates;
 use crate::providers::{Provider, Providers};
 use crate::sandbox::{NotABehavior, Ran};
 use crate::strangers::strangers;
+use crate::twin;
 use crate::verdict::Verdict;
 use crate::wire::{self, Outcome, Replay};
 
@@ -214,16 +215,16 @@ impl Court {
         opinions: &Opinions,
     ) -> Result<(Verdict, Value), SealError> {
         let artifact = cbin::Cbin::read(file).map_err(|damage| SealError::Refused(damage.code, damage.to_string()))?;
-        let rulings = self.predicates.rule(engine, &self.contract, &answers(&replayed.0))?;
+        let rulings = self.predicates.rule(engine, &self.contract, &answers(&replayed.replays))?;
         let manifest = &artifact.manifest;
         let candidate = wire::record([
             ("code-id", wire::text(manifest.code.to_string())),
             ("size", Val::U32(manifest.module_bytes)),
             ("capabilities", Val::List(manifest.capabilities.iter().map(wire::text).collect())),
             ("guarded", Val::Bool(manifest.guarded)),
-            ("metered", Val::Bool(false)),
+            ("metered", Val::Bool(replayed.metered)),
             ("latency-us-p95", wire::option(self.latency(engine, file)?.map(Val::U64))),
-            ("replays", Val::List(replayed.0.iter().map(Replay::to_val).collect())),
+            ("replays", Val::List(replayed.replays.iter().map(Replay::to_val).collect())),
             ("held-out", Val::List(Vec::new())),
         ]);
         let verdict = self.decide(engine, wire::case("artifact", candidate), rulings, opinions)?;
@@ -232,9 +233,26 @@ impl Court {
         Ok((verdict, eval_run))
     }
 
-    /// Runs a sealed file on all that was witnessed or promised.
-    pub(crate) fn replay_file(&self, engine: &Arc<Inner>, file: &[u8]) -> Result<Replayed, SealError> {
-        Ok(Replayed(engine.replay(file, &self.inputs(), &self.exchanges)?.replays))
+    /// Runs a sealed file on all that was witnessed or promised. Steps are not counted in a
+    /// sealed file: where the contract has a budget of them, its program's twin counts.
+    pub(crate) fn replay_file(
+        &self,
+        engine: &Arc<Inner>,
+        emits: &Providers,
+        file: &[u8],
+    ) -> Result<Replayed, SealError> {
+        let inputs = self.inputs();
+        let mut replays = engine.replay(file, &inputs, &self.exchanges)?.replays;
+        let budgets = &self.contract.budgets.artifact;
+        let wanted = budgets.max_steps.is_some() || budgets.max_steps_p95.is_some();
+        let twin = if wanted { twin::of(engine, emits, file)? } else { None };
+        if let Some(twin) = &twin {
+            let counted = engine.replay(twin, &inputs, &self.exchanges)?.replays;
+            for (replay, counted) in replays.iter_mut().zip(counted) {
+                replay.steps = counted.steps;
+            }
+        }
+        Ok(Replayed { replays, metered: twin.is_some() })
     }
 
     /// The program must be sound and speak of the contract's types.
@@ -337,11 +355,12 @@ impl Court {
         witnessed.chain(promised).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Microseconds of a call, 95th percentile, where the contract sets such a budget.
+    /// Microseconds of an answer, all calls together, 95th percentile, where the contract sets
+    /// such a budget.
     fn latency(&self, engine: &Inner, module: &[u8]) -> Result<Option<u64>, SealError> {
         match self.contract.budgets.artifact.max_latency_us_p95 {
             None => Ok(None),
-            Some(_) => Ok(engine.latency_us_p95(module, &self.inputs())?),
+            Some(_) => Ok(engine.latency_us_p95(module, &self.inputs(), &self.exchanges)?),
         }
     }
 
@@ -446,13 +465,17 @@ struct Facts<'a> {
 }
 
 /// What a sealed file did.
-pub(crate) struct Replayed(Vec<Replay>);
+pub(crate) struct Replayed {
+    replays: Vec<Replay>,
+    /// Whether steps were counted.
+    metered: bool,
+}
 
 impl Replayed {
     /// The answers that are JSON, with their inputs.
     pub(crate) fn answers(&self) -> Vec<(Canonical, Canonical)> {
         let read = |(input, output): (&str, &str)| Some((Canonical::of(input).ok()?, Canonical::of(output).ok()?));
-        answers(&self.0).into_iter().filter_map(read).collect()
+        answers(&self.replays).into_iter().filter_map(read).collect()
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use auto_json::{Number, Record, Value};
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::read::{self, child, item, refuse, unknown_key, wrong_type};
+use super::read;
+use super::spot::{child, item, refuse, unknown_key, wrong_type};
 use super::{Contract, ContractError};
 use crate::digest::Digest;
 use crate::shown_path;

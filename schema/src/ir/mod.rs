@@ -148,11 +148,13 @@ pub enum Capability {
     Tool(String),
     /// A language model, by its id.
     Model(String),
+    /// The agent's memory. Declared as a [`MemoryEffect`], not among a node's capabilities.
+    Memory(MemoryEffect),
 }
 
 impl Capability {
-    /// Reads the text form: `net`, `fs`, `exec`, `secrets`, `payments`, `tool:NAME` or
-    /// `model:ID`.
+    /// Reads the text form: `net`, `fs`, `exec`, `secrets`, `payments`, `tool:NAME`,
+    /// `model:ID`, `memory:read`, `memory:write` or `memory:append`.
     pub fn parse(text: &str) -> Option<Capability> {
         let named = |kind| text.strip_prefix(kind).filter(|name| !name.is_empty()).map(str::to_owned);
         Some(match text {
@@ -161,9 +163,10 @@ impl Capability {
             "exec" => Capability::Exec,
             "secrets" => Capability::Secrets,
             "payments" => Capability::Payments,
-            _ => match named("tool:") {
-                Some(name) => Capability::Tool(name),
-                None => Capability::Model(named("model:")?),
+            _ => match (named("tool:"), named("model:")) {
+                (Some(name), _) => Capability::Tool(name),
+                (None, Some(id)) => Capability::Model(id),
+                (None, None) => Capability::Memory(MemoryEffect::parse(text.strip_prefix("memory:")?)?),
             },
         })
     }
@@ -179,6 +182,7 @@ impl core::fmt::Display for Capability {
             Capability::Payments => f.write_str("payments"),
             Capability::Tool(name) => write!(f, "tool:{name}"),
             Capability::Model(id) => write!(f, "model:{id}"),
+            Capability::Memory(effect) => write!(f, "memory:{}", effect.name()),
         }
     }
 }
@@ -192,6 +196,23 @@ pub enum MemoryEffect {
     Write,
     /// Add something.
     Append,
+}
+
+impl MemoryEffect {
+    /// Reads a name: `read`, `write` or `append`.
+    pub fn parse(name: &str) -> Option<MemoryEffect> {
+        let all = [MemoryEffect::Read, MemoryEffect::Write, MemoryEffect::Append];
+        all.into_iter().find(|effect| effect.name() == name)
+    }
+
+    /// What it is called in texts and recordings.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryEffect::Read => "read",
+            MemoryEffect::Write => "write",
+            MemoryEffect::Append => "append",
+        }
+    }
 }
 
 /// How far a node's result can be relied on.
@@ -246,7 +267,7 @@ pub enum Body {
     /// Asks the runner for an effect: the input goes out, the reply comes in. One input,
     /// one output.
     Effect {
-        /// Text of a [`Capability`] that the node's effects declare.
+        /// Text of a [`Capability`] that the node's effects declare, one of memory as such.
         capability: String,
         /// Whether an error is handed on: the output is then `{"ok": REPLY}` or
         /// `{"err": MESSAGE}`. Otherwise it is the reply, and an error ends the call with
@@ -442,7 +463,10 @@ impl Node {
     fn requests(&self) -> Vec<Capability> {
         match &self.body {
             Body::Effect { capability, .. } => Capability::parse(capability).into_iter().collect(),
-            Body::Module { .. } => self.effects.capabilities.clone(),
+            Body::Module { .. } => {
+                let memory = self.effects.memory.iter().map(|effect| Capability::Memory(*effect));
+                self.effects.capabilities.iter().cloned().chain(memory).collect()
+            }
             body => body.graph().map(Graph::capabilities).unwrap_or_default(),
         }
     }

@@ -36,7 +36,7 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &Node) -> fmt::Result {
         write!(f, " may {:?}", capability.to_string())?;
     }
     for effect in &node.effects.memory {
-        write!(f, " memory-{}", format!("{effect:?}").to_lowercase())?;
+        write!(f, " memory-{}", effect.name())?;
     }
     write_bounds(f, &node.bounds)?;
     f.write_str("\n")?;

@@ -62,12 +62,17 @@ impl Nodes {
             _ => None,
         };
         let generative = matches!(asks, Some(Capability::Model(_)));
+        let mut effects = Effects::default();
+        match asks {
+            Some(Capability::Memory(effect)) => effects.memory.push(effect),
+            asks => effects.capabilities.extend(asks),
+        }
         self.nodes.push(Node {
             id,
             name: name.to_owned(),
             inputs: from.iter().map(|(name, _, ty)| Port::new(*name, ty.clone())).collect(),
             outputs: gives.map(|ty| Port::new("value", ty)).into_iter().collect(),
-            effects: Effects { capabilities: asks.into_iter().collect(), memory: Vec::new() },
+            effects,
             uncertainty: if generative { Uncertainty::Generative } else { Uncertainty::Deterministic },
             bounds: Bounds::default(),
             body,

@@ -89,6 +89,8 @@ impl Holes {
         };
         if found.is_err() {
             self.unfilled.insert(named);
+        } else {
+            self.unfilled.remove(&named);
         }
         Ok(found.map(|program| Hole { place: place.to_owned(), program, rows }))
     }

@@ -27,6 +27,7 @@ mod values;
 mod walk;
 
 use auto_schema::contract::{Contract, GuardPolicy, Scope};
+use auto_schema::ir::MemoryEffect;
 
 use crate::bindings::auto::host::artifact::Draft;
 use crate::bindings::auto::host::evidence::{self, Run};
@@ -120,11 +121,15 @@ pub fn compiled(
 
 /// Why a program could not do what these runs did.
 fn not_repeatable(runs: &[Run]) -> Option<String> {
-    let steps = runs.iter().flat_map(|run| &run.steps);
-    let odd = steps.into_iter().find(|step| !matches!(step.kind.as_str(), "model_call" | "tool_call" | "branch"))?;
+    let mut steps = runs.iter().flat_map(|run| &run.steps);
+    let odd = steps.find(|step| match step.kind.as_str() {
+        "model_call" | "tool_call" | "branch" => false,
+        "memory_op" => MemoryEffect::parse(&step.name).is_none(),
+        _ => true,
+    })?;
     let what = match odd.kind.as_str() {
         "env_read" => "reads the environment of the machine it ran on, which no artifact sees",
-        "memory_op" => "changes or reads the agent's memory, which no artifact has",
+        "memory_op" => "does to the agent's memory what is none of read, write and append",
         _ => "is of a kind that no artifact can ask for",
     };
     Some(format!(

@@ -1,14 +1,14 @@
 //! Where runs part: a predicate tells which way, and the ways come together again where all
 //! of them do the same, so that what follows is learnt once and from all runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use auto_json::Value;
 
 use super::hole::Hole;
 use super::learn::{After, Learner, Learnt, Refusal, learnt, refusal, stage};
 use super::plan::{Action, Plan, Step};
-use super::walk::{Key, Walk, left};
+use super::walk::{Done, Key, Walk, left};
 
 impl Learner<'_> {
     /// Runs part: some do this next, others that, others are done.
@@ -127,23 +127,33 @@ struct Meeting {
     is_end: bool,
 }
 
-/// The nearest operation that all do, and the end.
+/// Where both ways may go on alike: at the first operation of each walk that some walk of the
+/// other way does too, be it one or another; at the nearest operation that all do; at the end.
 fn meetings(yes: &[Walk], no: &[Walk]) -> Vec<Meeting> {
     let walks: Vec<&Walk> = yes.iter().chain(no).collect();
-    let mut firsts: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
-    for walk in &walks {
-        let mut seen = BTreeSet::new();
-        for (place, done) in walk.rest().iter().enumerate() {
-            if seen.insert(done.key()) {
-                firsts.entry(done.key()).or_default().push(place);
-            }
-        }
-    }
-    let common = firsts.into_values().filter(|counts| counts.len() == walks.len());
+    let end: Vec<usize> = walks.iter().map(|walk| walk.rest().len()).collect();
+    let (of_yes, of_no) = (keys(yes), keys(no));
+    let shared = |walk: &&Walk| {
+        let rest = walk.rest();
+        let place = rest.iter().position(|done| of_yes.contains(&done.key()) && of_no.contains(&done.key()));
+        place.unwrap_or(rest.len())
+    };
+    let common = of_yes.intersection(&of_no).filter_map(|key| {
+        let firsts = walks.iter().map(|walk| walk.places_of(key).first().copied());
+        firsts.collect::<Option<Vec<usize>>>()
+    });
     let nearest = common.min_by_key(|counts| counts.iter().sum::<usize>());
-    let end = walks.iter().map(|walk| walk.rest().len()).collect();
-    let nearest = nearest.map(|counts| Meeting { counts, is_end: false });
-    nearest.into_iter().chain([Meeting { counts: end, is_end: true }]).collect()
+    let mut all: Vec<Vec<usize>> = [walks.iter().map(shared).collect()].into_iter().chain(nearest).collect();
+    // Where nobody gets on, the ways would part again at the same place.
+    all.retain(|counts| *counts != end && counts.iter().any(|count| *count > 0));
+    all.dedup();
+    let inner = all.into_iter().map(|counts| Meeting { counts, is_end: false });
+    inner.chain([Meeting { counts: end.clone(), is_end: true }]).collect()
+}
+
+/// What walks do from where they are.
+fn keys(walks: &[Walk]) -> BTreeSet<Key> {
+    walks.iter().flat_map(|walk| walk.rest().iter().map(Done::key)).collect()
 }
 
 /// The walks of both ways, past them: what only one way gives is null in the other.

@@ -130,7 +130,7 @@ fn refuse_ungranted(program: &Program, tools: &Processes) -> Result<(), Failure>
         return Ok(());
     }
     let message = format!("the artifact may ask for {}, which nothing here grants", missing.join(", "));
-    let flags: Vec<String> = missing
+    let mut flags: Vec<String> = missing
         .iter()
         .filter(|name| name.starts_with("tool:") || name.starts_with("model:"))
         .map(|name| match name.strip_prefix("tool:") {
@@ -138,6 +138,9 @@ fn refuse_ungranted(program: &Program, tools: &Processes) -> Result<(), Failure>
             None => format!("--tool '{name}=CMD' or --tool '{name}=model:PROVIDER/NAME'"),
         })
         .collect();
+    if missing.iter().any(|name| name.starts_with("memory:")) {
+        flags.push("--memory-file FILE".to_owned());
+    }
     let failure = Failure::new(Exit::Refused, "not-granted", message);
     Err(if flags.is_empty() { failure } else { failure.help(format!("grant it with {}", flags.join(" "))) })
 }

@@ -71,7 +71,7 @@ impl Opts {
                 let file = files::read(artifact)?;
                 Cbin::read(&file).map_err(|damage| Failure::from(damage).at(shown_path(artifact)))?;
                 let runs = store.as_ref().map(|store| store.runs(&contract.task, &contract.scope)).transpose()?;
-                toolbox.engine.judge_artifact(&hearing, runs.unwrap_or_default(), &file)?
+                toolbox.engine.judge_artifact(&hearing, &toolbox.providers, runs.unwrap_or_default(), &file)?
             }
             (None, Some(store)) => {
                 let reference = store.reference(&contract.task, &contract.scope)?;
