@@ -108,10 +108,15 @@ fn programs() -> Vec<Graph> {
     };
     let named = || OPS.iter().filter(|operator| operator.name != "type_is");
     let one = named().filter(|operator| operator.least == 1).map(|operator| format!("{}($)", operator.name));
+    // The last ones are for operators whose second argument says how: a style, a class, a format.
+    let others = ["\"a\"", "1", "\",\"", "\"snake\"", "\"digits\"", "\"0.00\"", "\"yyyy-mm-dd\"", "\"year\""];
     let two = named()
         .filter(|operator| operator.least <= 2 && operator.most >= 2)
-        .flat_map(|operator| ["\"a\"", "1", "\",\""].map(|other| format!("{}($, {other})", operator.name)));
-    vec![graph(DEMO_INPUT, checks, DEMO), all(one.collect()), all(two.collect())]
+        .flat_map(|operator| others.map(|other| format!("{}($, {other})", operator.name)));
+    let can_be =
+        |call: &String| auto_lang::parse(call).is_ok_and(|call| auto_lang::type_of(&call, &Type::Json).is_ok());
+    let read = |calls: Vec<String>| calls.into_iter().filter(can_be).collect();
+    vec![graph(DEMO_INPUT, checks, DEMO), all(read(one.collect())), all(read(two.collect()))]
 }
 
 /// A module with everything it has in view.

@@ -10,6 +10,7 @@ use auto_json::Record;
 use clap::{Parser, Subcommand};
 
 mod call;
+mod classify;
 mod clock;
 // Here and not under `tests/`: an integration test would have cargo build the component
 // crates twice, for abort and for unwind, into files of the same name.
@@ -30,6 +31,7 @@ struct Options {
 #[derive(Subcommand)]
 enum Family {
     Call(call::Options),
+    Classify(classify::Options),
     Passes(passes::Options),
     Synth(synth::Options),
 }
@@ -37,6 +39,7 @@ enum Family {
 fn main() -> ExitCode {
     let done = match Options::parse().family {
         Family::Call(options) => options.run(),
+        Family::Classify(options) => options.run(),
         Family::Passes(options) => options.run(),
         Family::Synth(options) => options.run(),
     };

@@ -16,7 +16,7 @@ use wasmtime::component::Val;
 use crate::clock::{self, Effort, Subject, figure};
 use crate::native::{Reply, demo};
 
-mod native;
+pub mod native;
 mod tiny;
 
 /// Times pass calls, instantiation, memo hits and the journal, on the demo's tickets.

@@ -42,9 +42,18 @@ fn is_driver(component: &Built) -> bool {
 #[test]
 fn every_component_crate_is_built() {
     let names: Vec<String> = built().unwrap().into_iter().map(|one| one.made_from.name).collect();
-    for expected in
-        ["extract", "check", "optimize", "guard", "gate", "emit", "import-auto", "import-tau-bench", "compile"]
-    {
+    for expected in [
+        "extract",
+        "distill",
+        "check",
+        "optimize",
+        "guard",
+        "gate",
+        "emit",
+        "import-auto",
+        "import-tau-bench",
+        "compile",
+    ] {
         assert!(names.contains(&format!("auto-{expected}")), "auto-{expected} is not among {names:?}");
     }
 }

@@ -139,6 +139,7 @@ fn describe(check: &Check, _guard: &Guard) -> String {
         Check::Characters { path, .. } => format!("characters: {} has the kinds that were witnessed", place(path)),
         Check::Range { path, min, max } => format!("range: {} is {min} to {max}", place(path)),
         Check::Sketch { path, .. } => format!("sketch: the share of {} that was never witnessed", place(path)),
+        Check::Score { path, .. } => format!("score: the model's {}", path.trim_start_matches('/')),
     }
 }
 

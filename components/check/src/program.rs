@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use auto_json::{Number, Record, Value};
 use auto_lang::{Expr, eval, parse};
-use auto_rt::kernels::novelty::{MOST, character_classes, sketch_score};
+use auto_rt::kernels::linear::{Counts, classify, shortfall};
+use auto_rt::kernels::novelty::{MOST, character_classes, scaled, sketch_score};
+use auto_schema::ir::model::{LINEAR, Linear};
 use auto_schema::ir::{Body, Check, Graph, Guard, Node, parse_path, visit};
 
 use crate::locate;
@@ -20,6 +22,8 @@ pub struct Program {
     expressions: BTreeMap<u32, Expr>,
     /// The graphs of the loops.
     loops: BTreeMap<u32, Program>,
+    /// The models.
+    models: BTreeMap<u32, Linear>,
 }
 
 /// What was replied to an effect: a value, or what went wrong.
@@ -138,6 +142,7 @@ impl Program {
     pub fn new(graph: Graph) -> Result<Program, ProgramError> {
         let mut expressions = BTreeMap::new();
         let mut loops = BTreeMap::new();
+        let mut models = BTreeMap::new();
         for node in &graph.nodes {
             let at = format!("node {} ({})", node.id, node.name);
             match &node.body {
@@ -149,6 +154,14 @@ impl Program {
                         ProgramError { code: "bad-expression", message, at }
                     })?;
                     expressions.insert(node.id, expression);
+                }
+                Body::Model { format, weights } if format == LINEAR => {
+                    let model = Linear::from_bytes(weights).map_err(|message| ProgramError {
+                        code: "bad-graph",
+                        message,
+                        at,
+                    })?;
+                    models.insert(node.id, model);
                 }
                 Body::Input | Body::Output | Body::Guard(_) | Body::Effect { .. } | Body::Each { .. } => {}
                 other => {
@@ -165,7 +178,7 @@ impl Program {
             }
         }
         let order = order(&graph);
-        Ok(Program { graph, order, expressions, loops })
+        Ok(Program { graph, order, expressions, loops, models })
     }
 
     /// The program inside a loop.
@@ -270,6 +283,11 @@ impl Run<'_> {
                 let truth = test(node, predicate, &tested)?;
                 (self.watch)(Event::Branch { node, predicate, taken: truth });
                 self.taken(frame, node, if truth { 1 } else { 2 })
+            }
+            Body::Model { .. } => {
+                let texts = self.taken(frame, node, 0)?;
+                let model = program.models.get(&node.id).ok_or_else(|| undefined(node, None))?;
+                classified(model, &texts).ok_or_else(|| undefined(node, None))
             }
             Body::Each { most, .. } => self.each(frame, node, *most),
             Body::Retry { most, .. } => self.retry(frame, node, expression()?, *most),
@@ -388,6 +406,22 @@ fn order(graph: &Graph) -> Vec<u32> {
     order
 }
 
+/// What a linear model says of a list of texts.
+fn classified(model: &Linear, texts: &Value) -> Option<Value> {
+    let buckets = 1 << model.bits;
+    let (mut counts, mut met) = (vec![0; buckets], vec![0; buckets]);
+    let mut counts = Counts::new(&mut counts, &mut met)?;
+    for (salt, text) in (0..).zip(texts.as_list()?) {
+        counts.text(text.as_text()?.as_bytes(), salt);
+    }
+    let best = classify(&model.idf, &model.rows, &counts, &mut model.biases.clone())?;
+    let record = Record::new()
+        .with("doubt", shortfall(best.score, model.doubt.0, model.doubt.1))
+        .with("unsure", shortfall(best.lead, model.unsure.0, model.unsure.1))
+        .with("value", model.classes.get(best.class)?.clone());
+    Some(record.into())
+}
+
 /// Runs one check.
 fn measure(check: &Check, guard: &Guard, input: &Value) -> Measure {
     let all = |holds: bool| if holds { 0 } else { MOST };
@@ -420,6 +454,10 @@ fn measure(check: &Check, guard: &Guard, input: &Value) -> Measure {
         Check::Sketch { path, bits, table } => at(&mut measure, input, path, |value| {
             let score = sketch_score(value.as_text()?.as_bytes(), *bits, table);
             Some((score, format!("{} of its three-byte windows unseen", crate::words::share(score))))
+        }),
+        Check::Score { path, scale } => at(&mut measure, input, path, |value| {
+            let score = value.as_i64().map_or(MOST, |number| scaled(number, *scale));
+            Some((score, format!("{value} parts per million")))
         }),
     }
     measure

@@ -20,6 +20,7 @@ mod chain;
 mod config;
 mod folds;
 mod judge;
+mod model;
 mod report;
 mod table;
 mod wire;
@@ -122,7 +123,11 @@ fn compiled(
 
     let mut searches = synthesize(config, &hints, &known, &folds)?.into_iter();
     let whole = searches.next().unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    let Some(best) = program(unbroken(whole)?, contract, &known, report) else { return Ok(None) };
+    let best = match program(unbroken(whole)?, contract, &known, report) {
+        Some(Ok(best)) => best,
+        Some(Err(why)) => return model::compiled(config, contract, &known, &why, report),
+        None => return Ok(None),
+    };
 
     let finding = check(&best.program, &known)?;
     if let Some(counterexample) = finding.counterexamples.first() {
@@ -202,26 +207,25 @@ fn source(program: &[u8]) -> Option<String> {
 }
 
 /// The cheapest program that was found, or the table of what was recorded where there is
-/// none and the contract asks for no rule.
+/// none and the contract asks for no rule; otherwise why there is no rule.
 fn program(
     search: Result<Search, Fault>,
     contract: &Contract,
     known: &[Observation],
     report: &mut Report,
-) -> Option<Candidate> {
+) -> Option<Result<Candidate, String>> {
     let why = match search {
         Ok(search) => match search.found.first() {
             Some(best) => {
                 report.program(&best.text, best.cost, search.steps);
-                return Some(best.clone());
+                return Some(Ok(best.clone()));
             }
             None => unexplained(&search),
         },
         Err(fault) => fault.message,
     };
     if !contract.acceptance.memorise {
-        report.refused("extract", why);
-        return None;
+        return Some(Err(why));
     }
     report.remark("extract", why);
     let Some((program, text)) = table::program(known, &contract.input, &contract.output) else {
@@ -229,7 +233,7 @@ fn program(
         return None;
     };
     report.passed("table", format!("{} recorded inputs, because the contract says memorise = true", known.len()));
-    Some(Candidate { program, cost: u32::MAX, text })
+    Some(Ok(Candidate { program, cost: u32::MAX, text }))
 }
 
 /// What a program can be made from: observations with one output and no error, and the
@@ -301,7 +305,7 @@ fn held_out(
         };
         for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
             let expected = known[row].outputs[0].output.clone();
-            scored.push(Scored { fold: number as u32, input, expected, outcome });
+            scored.push(Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() });
         }
     }
     Ok(scored)

@@ -5,6 +5,7 @@ use auto_json::{Record, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::bindings::auto::pass::distill::{Options, Trained};
 use crate::bindings::auto::pass::extract::{Budget, Candidate, Hints, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation};
 
@@ -17,6 +18,39 @@ pub fn synthesis(on: &[&Observation], hints: &Hints, budget: &Budget) -> String 
     let budget = Record::new().with("steps", budget.steps).with("candidates", budget.candidates);
     let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
     Value::List(vec![observations.into(), hints.into(), budget.into()]).canonical().into_string()
+}
+
+/// The arguments of `auto:pass/distill#train`.
+pub fn training(on: &[&Observation], options: &Options) -> String {
+    let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
+    let options = Record::new()
+        .with("input_type", options.input_type.as_str())
+        .with("output_type", options.output_type.as_str())
+        .with("seed", options.seed)
+        .with("steps", options.steps)
+        .with("max_bytes", options.max_bytes);
+    Value::List(vec![observations.into(), options.into()]).canonical().into_string()
+}
+
+/// Reads the result of `auto:pass/distill#train`.
+pub fn trained(result: &str) -> Result<Trained, Fault> {
+    read_trained(result).ok_or_else(|| Fault {
+        code: "bad-output".into(),
+        message: "auto:pass/distill#train returned something that is not a trained model".into(),
+        at: None,
+    })
+}
+
+fn read_trained(result: &str) -> Option<Trained> {
+    let value = Value::parse(result).ok()?;
+    let graph = |name| STANDARD.decode(value.get(name)?.as_text()?).ok();
+    let notes = value.get("notes")?.as_list()?.iter().map(|note| note.as_text().map(str::to_owned));
+    Some(Trained {
+        program: graph("program")?,
+        scoring: graph("scoring")?,
+        text: value.get("text")?.as_text()?.to_owned(),
+        notes: notes.collect::<Option<_>>()?,
+    })
 }
 
 fn observation(observation: &Observation) -> Value {

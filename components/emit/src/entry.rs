@@ -2,6 +2,7 @@
 //! canonical ABI, and the allocator.
 
 use auto_kit::Fault;
+use auto_lang::Expr;
 use auto_schema::ir::{Body as Kind, Graph, PPM};
 use auto_schema::types::{Field, Type};
 use wasm_encoder::{Instruction, ValType};
@@ -10,7 +11,7 @@ use crate::code::{Body, Callee, Local, Unit};
 use crate::constants::{LENGTH, MEMBER, MEMBER_VALUE, POINTER, Place};
 use crate::program::{Program, Source, Step, StepInput};
 use crate::types::Checks;
-use crate::{expression, flow, guard};
+use crate::{expression, flow, guard, model};
 
 const RUN: &str = "auto:cbin/behavior@0.1.0#run";
 const RESUME: &str = "auto:cbin/behavior@0.1.0#resume";
@@ -110,14 +111,33 @@ pub(crate) fn compile(program: &Program<'_>) -> Unit {
         guard: program.guard.map(|guard| guard::compile(guard, program.input, &mut checks, &mut unit)),
         limit: program.guard.map_or(0, |guard| guard.limit),
     };
-    let answers = |step| program.answer == Source::Step(step);
-    let steps: Vec<Callee> =
-        program.steps.iter().enumerate().map(|(at, step)| step_function(step, answers(at), &mut unit)).collect();
+    let steps: Vec<Done> = (0..)
+        .zip(&program.steps)
+        .map(|(at, step)| done(step, program.answer == Source::Step(at), &mut checks, &mut unit))
+        .collect();
     let run = run(program, &parts, &steps, &mut unit);
-    let assess = assess(&parts, &mut unit);
+    let assess = assess_steps(program, &parts, &steps, &mut unit);
     let resume = resume(&mut unit);
     unit.exports = exports(run, resume, assess);
     unit
+}
+
+/// The code that a step calls.
+enum Done {
+    /// From the handle of `$` to that of the value, or to the result of `run`.
+    Expression(Callee),
+    Model(model::Placed),
+    /// As [`guard::compile`] has it.
+    Guard(Callee),
+}
+
+fn done(step: &Step<'_>, answers: bool, checks: &mut Checks, unit: &mut Unit) -> Done {
+    match step {
+        Step::Expression { expression, input } => Done::Expression(step_function(expression, input, answers, unit)),
+        Step::Model { model, .. } => Done::Model(model::Placed::new(model, unit)),
+        // What was computed may be anything.
+        Step::Guard { guard, .. } => Done::Guard(guard::compile(guard, &Type::Json, checks, unit)),
+    }
 }
 
 /// What is done with an input before the program sees it.
@@ -128,44 +148,82 @@ struct Parts {
 }
 
 /// The function of a step; that of the one that answers gives the result of `run`.
-fn step_function(step: &Step, answers: bool, unit: &mut Unit) -> Callee {
+fn step_function(expression: &Expr, input: &StepInput, answers: bool, unit: &mut Unit) -> Callee {
     // Only the input was checked; what a step gives may be anything.
     let checked = |source: &Source, ty: &Type| if *source == Source::Input { ty.clone() } else { Type::Json };
-    let ty = match &step.input {
+    let ty = match input {
         StepInput::One(source, ty) => checked(source, ty),
         StepInput::Record(fields) => Type::Record(
             fields.iter().map(|(field, source)| Field::new(&field.name, checked(source, &field.ty))).collect(),
         ),
     };
-    expression::compile(&step.expression, &ty, answers, unit)
+    expression::compile(expression, &ty, answers, unit)
 }
 
-fn run(program: &Program<'_>, parts: &Parts, steps: &[Callee], unit: &mut Unit) -> Callee {
+fn run(program: &Program<'_>, parts: &Parts, steps: &[Done], unit: &mut Unit) -> Callee {
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
     let input = read(&mut body);
     refuse_unread(&mut body, input);
     accept(&mut body, parts, input);
     let mut values: Vec<Local> = Vec::new();
-    for (step, callee) in program.steps.iter().zip(steps) {
-        let value = body.local();
-        step_argument(&mut body, &step.input, input, &values, unit);
-        body.call(*callee);
-        body.tee(value);
+    let mut limit = parts.limit;
+    for (step, done) in program.steps.iter().zip(steps) {
+        if let (Step::Guard { guard, value }, Done::Guard(callee)) = (step, done) {
+            let value = source(*value, input, &values);
+            values.push(value);
+            limit = guard.limit;
+            let (reason, score) = measure(&mut body, *callee, value, limit);
+            refuse_above(&mut body, reason, score, limit, "rt_abstain");
+            continue;
+        }
+        let value = computed(&mut body, step, done, input, &values, unit);
+        body.get(value);
         body.op(Instruction::I32Eqz);
         body.when();
         body.bytes(&mut unit.constants, b"undefined");
         body.constant(PPM);
-        body.constant(parts.limit);
+        body.constant(limit);
         body.runtime("rt_abstain");
         body.give();
         body.end();
         values.push(value);
     }
     body.get(source(program.answer, input, &values));
-    if program.answer == Source::Input {
+    let answered = matches!(program.answer, Source::Step(at) if matches!(steps.get(at), Some(Done::Expression(_))));
+    if !answered {
         body.runtime("rt_answer");
     }
     unit.add(body)
+}
+
+/// A local with what an expression or a model gives, 0 where it is undefined.
+fn computed(body: &mut Body, step: &Step<'_>, done: &Done, input: Local, values: &[Local], unit: &mut Unit) -> Local {
+    let value = body.local();
+    match (step, done) {
+        (Step::Expression { input: from, .. }, Done::Expression(callee)) => {
+            step_argument(body, from, input, values, unit);
+            body.call(*callee);
+        }
+        (Step::Model { texts, .. }, Done::Model(model)) => {
+            body.get(source(*texts, input, values));
+            model.call(body);
+        }
+        _ => body.constant(0),
+    }
+    body.set(value);
+    value
+}
+
+/// Returns an abstention or a novelty where a score is above the limit.
+fn refuse_above(body: &mut Body, reason: Local, score: Local, limit: u32, end: &'static str) {
+    body.get(score);
+    body.constant(limit);
+    body.op(Instruction::I32GtU);
+    body.when();
+    novelty(body, reason, score, limit);
+    body.runtime(end);
+    body.give();
+    body.end();
 }
 
 /// Returns `bad-input` where the input was no JSON.
@@ -194,14 +252,7 @@ fn accept(body: &mut Body, parts: &Parts, input: Local) {
     if let Some(guard) = parts.guard {
         // All that matters here is whether it is above the limit.
         let (reason, score) = measure(body, guard, input, parts.limit);
-        body.get(score);
-        body.constant(parts.limit);
-        body.op(Instruction::I32GtU);
-        body.when();
-        novelty(body, reason, score, parts.limit);
-        body.runtime("rt_abstain");
-        body.give();
-        body.end();
+        refuse_above(body, reason, score, parts.limit, "rt_abstain");
     }
 }
 
@@ -284,6 +335,54 @@ fn novelty(body: &mut Body, reason: Local, score: Local, limit: u32) {
 fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
     let input = read(&mut body);
+    refuse_bad(&mut body, parts, input, unit);
+    assessed(&mut body, parts.guard.map(|guard| (guard, input, parts.limit)), unit);
+    body.runtime("rt_novelty");
+    unit.add(body)
+}
+
+/// [`assess`] of a program of steps: the first guard with a score above its limit speaks, or
+/// else the last.
+fn assess_steps(program: &Program<'_>, parts: &Parts, steps: &[Done], unit: &mut Unit) -> Callee {
+    let Some(last) = steps.iter().rposition(|done| matches!(done, Done::Guard(_))) else { return assess(parts, unit) };
+    let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
+    let input = read(&mut body);
+    refuse_bad(&mut body, parts, input, unit);
+    if let Some(guard) = parts.guard {
+        let (reason, score) = measure(&mut body, guard, input, 0);
+        refuse_above(&mut body, reason, score, parts.limit, "rt_novelty");
+    }
+    let mut values: Vec<Local> = Vec::new();
+    for (at, (step, done)) in program.steps.iter().zip(steps).enumerate().take(last + 1) {
+        if let (Step::Guard { guard, value }, Done::Guard(callee)) = (step, done) {
+            let value = source(*value, input, &values);
+            values.push(value);
+            if at == last {
+                assessed(&mut body, Some((*callee, value, guard.limit)), unit);
+                continue;
+            }
+            let (reason, score) = measure(&mut body, *callee, value, 0);
+            refuse_above(&mut body, reason, score, guard.limit, "rt_novelty");
+            continue;
+        }
+        let value = computed(&mut body, step, done, input, &values, unit);
+        body.get(value);
+        body.op(Instruction::I32Eqz);
+        body.when();
+        body.bytes(&mut unit.constants, b"undefined");
+        body.constant(PPM);
+        body.constant(parts.limit);
+        body.runtime("rt_novelty");
+        body.give();
+        body.end();
+        values.push(value);
+    }
+    body.runtime("rt_novelty");
+    unit.add(body)
+}
+
+/// Returns the highest novelty where the input is not JSON, or not of its type.
+fn refuse_bad(body: &mut Body, parts: &Parts, input: Local, unit: &mut Unit) {
     let bad = body.local();
     body.get(input);
     body.op(Instruction::I32Eqz);
@@ -304,10 +403,14 @@ fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
     body.runtime("rt_novelty");
     body.give();
     body.end();
-    match parts.guard {
-        Some(guard) => {
-            let (reason, score) = measure(&mut body, guard, input, 0);
-            novelty(&mut body, reason, score, parts.limit);
+}
+
+/// Pushes the fields of the novelty that a guard gives a value, or of none.
+fn assessed(body: &mut Body, guard: Option<(Callee, Local, u32)>, unit: &mut Unit) {
+    match guard {
+        Some((guard, value, limit)) => {
+            let (reason, score) = measure(body, guard, value, 0);
+            novelty(body, reason, score, limit);
         }
         None => {
             body.bytes(&mut unit.constants, b"none");
@@ -315,8 +418,6 @@ fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
             body.constant(0);
         }
     }
-    body.runtime("rt_novelty");
-    unit.add(body)
 }
 
 /// `resume`: a program of expressions never asked for anything.

@@ -91,6 +91,11 @@ impl Writer<'_> {
                     this.body.runtime("rt_sketch");
                 });
             }
+            Check::Score { path, scale } => self.at(path, input, score, |this, value, _| {
+                this.body.get(value);
+                this.body.op(Instruction::I64Const(*scale as i64));
+                this.body.runtime("rt_score");
+            }),
         }
         self.body.get(score);
         self.body.get(self.best);

@@ -15,6 +15,7 @@ mod flow;
 mod guard;
 mod link;
 mod meter;
+mod model;
 mod module;
 mod program;
 mod types;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use auto_json::write::compare_keys;
 use auto_kit::Fault;
 use auto_lang::Expr;
+use auto_schema::ir::model::{LINEAR, Linear};
 use auto_schema::ir::{Body, Graph, Guard, Node};
 use auto_schema::types::{Field, Type};
 
@@ -17,17 +18,22 @@ const MAX_SIZE: usize = 20_000;
 /// What a call does with its input.
 pub(crate) struct Program<'g> {
     pub(crate) input: &'g Type,
+    /// Of the input.
     pub(crate) guard: Option<&'g Guard>,
     /// In the order in which they are evaluated.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step<'g>>,
     /// What is answered.
     pub(crate) answer: Source,
 }
 
-/// An expression and what its `$` is.
-pub(crate) struct Step {
-    pub(crate) expression: Expr,
-    pub(crate) input: StepInput,
+/// Something that is done with values that are there.
+pub(crate) enum Step<'g> {
+    /// An expression, and what its `$` is.
+    Expression { expression: Expr, input: StepInput },
+    /// A model, of a list of texts.
+    Model { model: Box<Linear>, texts: Source },
+    /// A guard of something that was computed, and what that is of; gives it on.
+    Guard { guard: &'g Guard, value: Source },
 }
 
 /// What `$` is in an expression.
@@ -67,7 +73,7 @@ struct Planner<'g> {
     /// Of every node that was looked at.
     sources: BTreeMap<u32, Source>,
     guard: Option<&'g Guard>,
-    steps: Vec<Step>,
+    steps: Vec<Step<'g>>,
 }
 
 impl<'g> Planner<'g> {
@@ -83,6 +89,11 @@ impl<'g> Planner<'g> {
             .collect()
     }
 
+    fn step(&mut self, step: Step<'g>) -> Source {
+        self.steps.push(step);
+        Source::Step(self.steps.len() - 1)
+    }
+
     fn source(&mut self, node: &'g Node) -> Result<Source, Fault> {
         if let Some(known) = self.sources.get(&node.id) {
             return Ok(*known);
@@ -91,19 +102,37 @@ impl<'g> Planner<'g> {
         let source = match &node.body {
             Body::Expression { source } => {
                 let expression = parsed(node, source)?;
-                self.steps.push(Step { expression, input: step_input(node, inputs) });
-                Source::Step(self.steps.len() - 1)
+                self.step(Step::Expression { expression, input: step_input(node, inputs) })
+            }
+            Body::Model { format, weights } => {
+                let model = model(node, format, weights)?;
+                let texts = inputs.first().copied().ok_or_else(|| unconnected(node))?;
+                self.step(Step::Model { model: Box::new(model), texts })
             }
             Body::Guard(guard) if inputs == [Source::Input] && self.guard.is_none() => {
                 self.guard = Some(guard);
                 Source::Input
             }
-            Body::Guard(_) => return Err(unsupported(node, "only one guard, and only on the input")),
+            Body::Guard(_) if inputs == [Source::Input] => {
+                return Err(unsupported(node, "only one guard of the input"));
+            }
+            Body::Guard(guard) => {
+                let value = inputs.first().copied().ok_or_else(|| unconnected(node))?;
+                self.step(Step::Guard { guard, value })
+            }
             _ => return Err(unsupported(node, KNOWN)),
         };
         self.sources.insert(node.id, source);
         Ok(source)
     }
+}
+
+/// A model of a format that this pass has code for.
+fn model(node: &Node, format: &str, weights: &[u8]) -> Result<Linear, Fault> {
+    if format != LINEAR {
+        return Err(unsupported(node, &format!("models of the format {LINEAR}")));
+    }
+    Linear::from_bytes(weights).map_err(|why| Fault::new("bad-graph", why).at(place(node)))
 }
 
 fn step_input(node: &Node, sources: Vec<Source>) -> StepInput {

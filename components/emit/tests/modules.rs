@@ -309,7 +309,13 @@ fn what_cannot_be_compiled_is_named() {
         name: "late".to_owned(),
         nodes: vec![
             node(0, &[], &[&json], Body::Input),
-            node(1, &[("x", &json)], &[&json], Body::Expression { source: "$".to_owned() }),
+            node(
+                1,
+                &[("x", &json)],
+                &[&json],
+                Body::Guard(Guard { limit: 0, checks: vec![auto_schema::ir::Check::Shape { ty: Type::Json }] }),
+            ),
+            node(8, &[("x", &json), ("y", &json)], &[&json], Body::Expression { source: "$.y".to_owned() }),
             node(
                 7,
                 &[("x", &json)],
@@ -318,7 +324,7 @@ fn what_cannot_be_compiled_is_named() {
             ),
             node(9, &[("answer", &json)], &[], Body::Output),
         ],
-        edges: vec![edge(0, 1, 0), edge(1, 7, 0), edge(7, 9, 0)],
+        edges: vec![edge(0, 1, 0), edge(0, 7, 0), edge(1, 8, 0), edge(7, 8, 1), edge(8, 9, 0)],
         regions: Vec::new(),
     };
     for graph in [module, model, late] {

@@ -318,6 +318,7 @@ fn guard(ty: &Type) -> BoxedStrategy<Option<Guard>> {
             seen.iter().for_each(|text| novelty::sketch_insert(text.as_bytes(), bits, &mut table));
             Check::Sketch { path, bits, table }
         }),
+        (path(), 0u64..4_000_000).prop_map(|(path, scale)| Check::Score { path, scale }),
     ];
     let ty = ty.clone();
     (0u32..=1_000_000, prop::collection::vec(check, 0..8))

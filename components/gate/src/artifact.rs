@@ -11,6 +11,9 @@ use crate::evidence::{Candidate, Evidence, Hearings, Observation, Outcome};
 use crate::finding::{Breaches, Finding, MILLION, Status, percent, ppm, reaches, shown};
 use crate::{budgets, held_out};
 
+/// The share of a model's answers that must be right, unless the contract says otherwise.
+pub(crate) const LEARNED: u32 = 950_000;
+
 pub(crate) fn judge(contract: &Contract, evidence: &Evidence, candidate: &Candidate) -> Vec<Finding> {
     let (observations, hearings) = (evidence.observations.as_slice(), &evidence.hearings);
     let inputs: Vec<&Value> = observations.iter().map(|seen| &seen.input).collect();
@@ -24,7 +27,8 @@ pub(crate) fn judge(contract: &Contract, evidence: &Evidence, candidate: &Candid
         .collect();
     let witnessed: BTreeMap<&Value, &Observation> = observations.iter().map(|seen| (&seen.input, seen)).collect();
 
-    let mut findings = vec![guard(contract, candidate.guarded), agreement(contract, evidence, &outcomes)];
+    let mut findings =
+        vec![guard(contract, candidate.guarded), agreement(contract, evidence, candidate.learned, &outcomes)];
     findings.extend(impure);
     findings.push(capabilities(candidate, &outcomes));
     findings.extend(interface(contract, &inputs, &answers));
@@ -33,7 +37,7 @@ pub(crate) fn judge(contract: &Contract, evidence: &Evidence, candidate: &Candid
         findings.push(answered(&claim, outcomes.get(claim.input).copied(), seen, hearings));
     }
     findings.extend(properties(contract, &answers, hearings));
-    findings.extend(held_out::judge(contract, &candidate.held_out, hearings));
+    findings.extend(held_out::judge(contract, candidate, hearings));
     findings.extend(budgets::artifact(contract.budgets.artifact, candidate));
     findings.extend(budgets::reference(contract.budgets.reference));
     findings
@@ -211,14 +215,21 @@ fn majority(seen: &Observation) -> Option<&Value> {
 }
 
 /// Whether the artifact gives what was recorded: everywhere, or as often as the contract
-/// asks. Exact comparison needs recordings that agree with themselves.
-fn agreement(contract: &Contract, evidence: &Evidence, outcomes: &Outcomes) -> Finding {
+/// asks. Exact comparison needs recordings that agree with themselves. A model may abstain on
+/// what it was trained on; what it answers there it has been shown, so little depends on it.
+fn agreement(contract: &Contract, evidence: &Evidence, learned: bool, outcomes: &Outcomes) -> Finding {
     let acceptance = &contract.acceptance;
     let mut tally = Tally::default();
     for seen in &evidence.observations {
         tally.count(seen, outcomes.get(&seen.input).copied(), acceptance.compare, &evidence.hearings);
     }
     let floor = acceptance.agreement_min_ppm;
+    if learned && floor.is_none() {
+        let answered = tally.matched + tally.open + tally.wrong;
+        let claim = format!("of the recorded inputs that are answered, {} are as recorded", percent(LEARNED));
+        let status = reaches(tally.matched, tally.matched + tally.open, answered, LEARNED);
+        return Finding::new("replay/agreement", status, claim, tally.detail()).with(&tally.breaches);
+    }
     let claim = match floor {
         None => "every recorded input is answered with its one recorded output".to_owned(),
         Some(floor) => format!("at least {} of the recorded inputs are answered as recorded", percent(floor)),

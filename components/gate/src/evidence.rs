@@ -116,6 +116,8 @@ pub struct Candidate {
     pub size: u32,
     /// Whether steps were counted.
     pub metered: bool,
+    /// Whether a trained model is inside.
+    pub learned: bool,
     /// Microseconds of a call, the 95th percentile, where the contract asks.
     pub latency_us_p95: Option<u64>,
     /// Every observation, example and eval case, run in the sandbox.
@@ -179,6 +181,7 @@ impl Evidence {
                 guarded: candidate.guarded,
                 size: candidate.size,
                 metered: candidate.metered,
+                learned: candidate.learned,
                 latency_us_p95: candidate.latency_us_p95,
             }),
         };

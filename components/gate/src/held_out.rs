@@ -6,12 +6,19 @@ use std::collections::BTreeMap;
 use auto_json::Value;
 use auto_schema::contract::{ClassFloor, Contract, Match};
 
-use crate::evidence::{Hearings, Outcome, Scored};
+use crate::artifact::LEARNED;
+use crate::evidence::{Candidate, Hearings, Outcome, Scored};
 use crate::finding::{Breaches, Finding, MILLION, Status, percent, ppm, reaches, shown};
 
-pub(crate) fn judge(contract: &Contract, held_out: &[Scored], hearings: &Hearings) -> Vec<Finding> {
+pub(crate) fn judge(contract: &Contract, candidate: &Candidate, hearings: &Hearings) -> Vec<Finding> {
+    let held_out = candidate.held_out.as_slice();
     let tally = Tally::of(held_out.iter(), contract.acceptance.compare, hearings);
-    let mut findings: Vec<Finding> = out_of_fold(contract, &tally).into_iter().collect();
+    let mut findings: Vec<Finding> = match candidate.learned && contract.acceptance.out_of_fold_min_ppm.is_none() {
+        // A sealed file brings no held-out rows.
+        true if tally.total == 0 && !candidate.metered => Vec::new(),
+        true => vec![learned(&tally)],
+        false => out_of_fold(contract, &tally).into_iter().collect(),
+    };
     findings.extend(silent_errors(contract, &tally));
     if let Some(floor) = &contract.acceptance.classes {
         findings.extend(classes(floor, held_out, contract.acceptance.compare, hearings));
@@ -97,8 +104,20 @@ fn out_of_fold(contract: &Contract, tally: &Tally) -> Option<Finding> {
     Some(if status == Status::Pass { finding } else { finding.with(&tally.breaches) })
 }
 
-/// How often programs were wrong without saying so. They ran without a guard, so this is
-/// the most that a guarded artifact gets wrong.
+/// How often a model was right where it answered. It ran with guard and limits, all of them made
+/// without the inputs that they are judged on.
+fn learned(tally: &Tally) -> Finding {
+    let answered = tally.right + tally.open + tally.wrong;
+    let status = reaches(tally.right, tally.right + tally.open, answered, LEARNED);
+    let claim = format!("of the held-out inputs that the model answers, {} are answered rightly", percent(LEARNED));
+    let coverage = percent(ppm(answered, tally.total));
+    let finding =
+        Finding::new("out-of-fold", status, claim, format!("answers {coverage}; {}", tally.detail(&tally.silent)));
+    if status == Status::Pass { finding } else { finding.with(&tally.silent) }
+}
+
+/// How often programs were wrong without saying so. A program without a model ran without a
+/// guard, so this is the most that a guarded artifact gets wrong.
 fn silent_errors(contract: &Contract, tally: &Tally) -> Option<Finding> {
     let most = contract.acceptance.max_silent_error_ppm?;
     let sound = tally.total - tally.wrong;

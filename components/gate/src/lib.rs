@@ -83,6 +83,7 @@ mod tests {
             size: 100,
             capabilities: vec![],
             guarded: true,
+            learned: false,
             metered: true,
             latency_us_p95: None,
             replays: vec![replay],

@@ -2,7 +2,7 @@
 //! over a value in memory.
 
 use auto_json::{Number, Value};
-use auto_rt::kernels::novelty::{MOST, character_classes, sketch_score};
+use auto_rt::kernels::novelty::{MOST, character_classes, scaled, sketch_score};
 use auto_schema::ir::{Check, Guard, parse_path, visit};
 
 /// What a guard thinks of an input; as in `auto:cbin/behavior`.
@@ -56,6 +56,9 @@ fn score(check: &Check, input: &Value) -> u32 {
         }
         Check::Sketch { path, bits, table } => {
             highest(input, path, |value| value.as_text().map_or(0, |text| sketch_score(text.as_bytes(), *bits, table)))
+        }
+        Check::Score { path, scale } => {
+            highest(input, path, |value| value.as_i64().map_or(MOST, |number| scaled(number, *scale)))
         }
     }
 }

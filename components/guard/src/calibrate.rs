@@ -80,7 +80,7 @@ fn sketches(paths: &[String], witnesses: &[Value], held_out: &[HeldOut], quantil
 
 /// The split-conformal quantile: the k-th smallest of n scores, k = ceil((n+1) q), the
 /// largest where k > n (Vovk, Gammerman and Shafer 2005).
-fn conformal(scores: &[u32], quantile: u32) -> u32 {
+pub(crate) fn conformal(scores: &[u32], quantile: u32) -> u32 {
     let mut scores = scores.to_vec();
     scores.sort_unstable();
     let rank = ((scores.len() as u128 + 1) * u128::from(quantile)).div_ceil(u128::from(PPM));

@@ -17,10 +17,12 @@
 mod assess;
 mod calibrate;
 mod profile;
+mod risk;
 mod sketch;
 
 pub use assess::{Novelty, assess};
 pub use calibrate::{HeldOut, calibrate};
+pub use risk::{Answered, Controlled, Policy, control};
 
 use auto_json::Value;
 use auto_kit::{Fault, json, types};
@@ -29,12 +31,12 @@ use auto_kit::{Fault, json, types};
 mod bindings {
     wit_bindgen::generate!({
         path: "../../wit/pass",
-        world: "guarding",
+        world: "model-guarding",
         with: { "auto:pass/types@0.1.0": auto_kit::types },
     });
 }
 
-use bindings::exports::auto::pass::guard as wit;
+use bindings::exports::auto::pass::{guard as wit, risk as wit_risk};
 
 /// What the host calls.
 pub struct Component;
@@ -55,6 +57,32 @@ impl wit::Guest for Component {
         guarded.to_bytes().map_err(|violations| {
             let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
             Fault::new("bad-graph", format!("the guard does not fit the program: {}", all.join("; ")))
+        })
+    }
+}
+
+impl wit_risk::Guest for Component {
+    fn control(
+        program: Vec<u8>,
+        held_out: Vec<types::Scored>,
+        policy: wit_risk::Policy,
+    ) -> Result<wit_risk::Controlled, Fault> {
+        let answered = |(index, row): (usize, &types::Scored)| -> Result<Answered, Fault> {
+            let wrong = read_held_out((index, row))?.wrong;
+            let scores = matches!(row.outcome, types::Outcome::Answer(_)).then(|| row.scores.clone());
+            Ok(Answered { scores, wrong })
+        };
+        let rows = held_out.iter().enumerate().map(answered).collect::<Result<Vec<_>, Fault>>()?;
+        let wit_risk::Policy { quantile, silent_error, confidence } = policy;
+        let policy = Policy { quantile, silent_error, confidence };
+        let (program, controlled) = control(auto_kit::graph(&program)?, &rows, &policy)?;
+        Ok(wit_risk::Controlled {
+            program: program.to_bytes().map_err(|_| Fault::new("bad-graph", "the limits do not fit the program"))?,
+            rows: rows.len() as u32,
+            answered: controlled.answered,
+            wrong: controlled.wrong,
+            at_most: controlled.at_most,
+            promised: controlled.promised,
         })
     }
 }
@@ -91,6 +119,7 @@ mod tests {
             input: input.to_owned(),
             expected: "1".to_owned(),
             outcome: types::Outcome::Answer("1".to_owned()),
+            scores: Vec::new(),
         };
         let mut bad = seen();
         bad[0].input = "{".to_owned();

@@ -198,7 +198,7 @@ mod tests {
             Check::Length { path, min, max } => format!("{path} {min}..{max}"),
             Check::Characters { path, classes } => format!("{path} {classes:#b}"),
             Check::Range { path, min, max } => format!("{path} {min}..{max}"),
-            Check::Sketch { .. } => unreachable!("profiles have no sketches"),
+            Check::Sketch { .. } | Check::Score { .. } => unreachable!("profiles measure inputs alone"),
         });
         shown.collect()
     }

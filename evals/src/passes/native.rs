@@ -81,14 +81,16 @@ pub fn comparable(name: &str, result: Val) -> anyhow::Result<Val> {
     })
 }
 
-fn field<'a>(record: &'a Val, name: &str) -> Option<&'a Val> {
+/// A field of a record.
+pub fn field<'a>(record: &'a Val, name: &str) -> Option<&'a Val> {
     match record {
         Val::Record(fields) => fields.iter().find(|(key, _)| key == name).map(|(_, value)| value),
         _ => None,
     }
 }
 
-fn record<const N: usize>(fields: [(&str, Val); N]) -> Val {
+/// A record.
+pub fn record<const N: usize>(fields: [(&str, Val); N]) -> Val {
     Val::Record(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 

@@ -189,16 +189,17 @@ impl ::flatbuffers::SimpleToVerifyInSlice for Uncertainty {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_CHECK_BODY: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_CHECK_BODY: u8 = 5;
+pub const ENUM_MAX_CHECK_BODY: u8 = 6;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_CHECK_BODY: [CheckBody; 6] = [
+pub const ENUM_VALUES_CHECK_BODY: [CheckBody; 7] = [
   CheckBody::NONE,
   CheckBody::ShapeCheck,
   CheckBody::LengthCheck,
   CheckBody::CharactersCheck,
   CheckBody::RangeCheck,
   CheckBody::SketchCheck,
+  CheckBody::ScoreCheck,
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -212,9 +213,10 @@ impl CheckBody {
   pub const CharactersCheck: Self = Self(3);
   pub const RangeCheck: Self = Self(4);
   pub const SketchCheck: Self = Self(5);
+  pub const ScoreCheck: Self = Self(6);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 5;
+  pub const ENUM_MAX: u8 = 6;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::NONE,
     Self::ShapeCheck,
@@ -222,6 +224,7 @@ impl CheckBody {
     Self::CharactersCheck,
     Self::RangeCheck,
     Self::SketchCheck,
+    Self::ScoreCheck,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -232,6 +235,7 @@ impl CheckBody {
       Self::CharactersCheck => Some("CharactersCheck"),
       Self::RangeCheck => Some("RangeCheck"),
       Self::SketchCheck => Some("SketchCheck"),
+      Self::ScoreCheck => Some("ScoreCheck"),
       _ => None,
     }
   }
@@ -1887,6 +1891,120 @@ impl ::core::fmt::Debug for SketchCheck<'_> {
       ds.finish()
   }
 }
+pub enum ScoreCheckOffset {}
+#[derive(Copy, Clone, PartialEq)]
+
+pub struct ScoreCheck<'a> {
+  pub _tab: ::flatbuffers::Table<'a>,
+}
+
+impl<'a> ::flatbuffers::Follow<'a> for ScoreCheck<'a> {
+  type Inner = ScoreCheck<'a>;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    Self { _tab: unsafe { ::flatbuffers::Table::new(buf, loc) } }
+  }
+}
+
+impl<'a> ScoreCheck<'a> {
+  pub const VT_PATH: ::flatbuffers::VOffsetT = 4;
+  pub const VT_SCALE: ::flatbuffers::VOffsetT = 6;
+
+  #[inline]
+  pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
+    ScoreCheck { _tab: table }
+  }
+  #[allow(unused_mut)]
+  pub fn create<'bldr: 'args, 'args: 'mut_bldr, 'mut_bldr, A: ::flatbuffers::Allocator + 'bldr>(
+    _fbb: &'mut_bldr mut ::flatbuffers::FlatBufferBuilder<'bldr, A>,
+    args: &'args ScoreCheckArgs<'args>
+  ) -> ::flatbuffers::WIPOffset<ScoreCheck<'bldr>> {
+    let mut builder = ScoreCheckBuilder::new(_fbb);
+    builder.add_scale(args.scale);
+    if let Some(x) = args.path { builder.add_path(x); }
+    builder.finish()
+  }
+
+
+  #[inline]
+  pub fn path(&self) -> &'a str {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<&str>>(ScoreCheck::VT_PATH, None).unwrap()}
+  }
+  #[inline]
+  pub fn scale(&self) -> u64 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u64>(ScoreCheck::VT_SCALE, Some(0)).unwrap()}
+  }
+}
+
+impl ::flatbuffers::Verifiable for ScoreCheck<'_> {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.visit_table(pos)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<&str>>("path", Self::VT_PATH, true)?
+     .visit_field::<u64>("scale", Self::VT_SCALE, false)?
+     .finish();
+    Ok(())
+  }
+}
+pub struct ScoreCheckArgs<'a> {
+    pub path: Option<::flatbuffers::WIPOffset<&'a str>>,
+    pub scale: u64,
+}
+impl<'a> Default for ScoreCheckArgs<'a> {
+  #[inline]
+  fn default() -> Self {
+    ScoreCheckArgs {
+      path: None, // required field
+      scale: 0,
+    }
+  }
+}
+
+pub struct ScoreCheckBuilder<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> {
+  fbb_: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>,
+  start_: ::flatbuffers::WIPOffset<::flatbuffers::TableUnfinishedWIPOffset>,
+}
+impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> ScoreCheckBuilder<'a, 'b, A> {
+  #[inline]
+  pub fn add_path(&mut self, path: ::flatbuffers::WIPOffset<&'b  str>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(ScoreCheck::VT_PATH, path);
+  }
+  #[inline]
+  pub fn add_scale(&mut self, scale: u64) {
+    self.fbb_.push_slot::<u64>(ScoreCheck::VT_SCALE, scale, 0);
+  }
+  #[inline]
+  pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> ScoreCheckBuilder<'a, 'b, A> {
+    let start = _fbb.start_table();
+    ScoreCheckBuilder {
+      fbb_: _fbb,
+      start_: start,
+    }
+  }
+  #[inline]
+  pub fn finish(self) -> ::flatbuffers::WIPOffset<ScoreCheck<'a>> {
+    let o = self.fbb_.end_table(self.start_);
+    self.fbb_.required(o, ScoreCheck::VT_PATH,"path");
+    ::flatbuffers::WIPOffset::new(o.value())
+  }
+}
+
+impl ::core::fmt::Debug for ScoreCheck<'_> {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+    let mut ds = f.debug_struct("ScoreCheck");
+      ds.field("path", &self.path());
+      ds.field("scale", &self.scale());
+      ds.finish()
+  }
+}
 pub enum CheckOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -2006,6 +2124,20 @@ impl<'a> Check<'a> {
     }
   }
 
+  #[inline]
+  #[allow(non_snake_case)]
+  pub fn body_as_score_check(&self) -> Option<ScoreCheck<'a>> {
+    if self.body_type() == CheckBody::ScoreCheck {
+      let u = self.body();
+      // Safety:
+      // Created from a valid Table for this object
+      // Which contains a valid union in this slot
+      Some(unsafe { ScoreCheck::init_from_table(u) })
+    } else {
+      None
+    }
+  }
+
 }
 
 impl ::flatbuffers::Verifiable for Check<'_> {
@@ -2021,6 +2153,7 @@ impl ::flatbuffers::Verifiable for Check<'_> {
           CheckBody::CharactersCheck => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<CharactersCheck>>("CheckBody::CharactersCheck", pos),
           CheckBody::RangeCheck => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<RangeCheck>>("CheckBody::RangeCheck", pos),
           CheckBody::SketchCheck => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<SketchCheck>>("CheckBody::SketchCheck", pos),
+          CheckBody::ScoreCheck => v.verify_union_variant::<::flatbuffers::ForwardsUOffset<ScoreCheck>>("CheckBody::ScoreCheck", pos),
           _ => Ok(()),
         }
      })?
@@ -2106,6 +2239,13 @@ impl ::core::fmt::Debug for Check<'_> {
         },
         CheckBody::SketchCheck => {
           if let Some(x) = self.body_as_sketch_check() {
+            ds.field("body", &x)
+          } else {
+            ds.field("body", &"InvalidFlatbuffer: Union discriminant does not match value.")
+          }
+        },
+        CheckBody::ScoreCheck => {
+          if let Some(x) = self.body_as_score_check() {
             ds.field("body", &x)
           } else {
             ds.field("body", &"InvalidFlatbuffer: Union discriminant does not match value.")

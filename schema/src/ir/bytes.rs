@@ -192,6 +192,10 @@ fn write_check<'b>(builder: &mut Builder<'b>, check: &Check) -> WIPOffset<fb::Ch
             };
             (Kind::SketchCheck, fb::SketchCheck::create(builder, &args).as_union_value())
         }
+        Check::Score { path, scale } => {
+            let args = fb::ScoreCheckArgs { path: Some(builder.create_shared_string(path)), scale: *scale };
+            (Kind::ScoreCheck, fb::ScoreCheck::create(builder, &args).as_union_value())
+        }
     };
     fb::Check::create(builder, &fb::CheckArgs { body_type, body: Some(body) })
 }
@@ -369,6 +373,9 @@ fn read_check(check: fb::Check<'_>, at: &str, wrong: &mut Violations) -> Option<
             bits: body.bits(),
             table: body.table().bytes().to_vec(),
         }),
+        fb::CheckBody::ScoreCheck => {
+            check.body_as_score_check().map(|body| Check::Score { path: body.path().to_owned(), scale: body.scale() })
+        }
         _ => None,
     };
     if read.is_none() {
@@ -499,7 +506,7 @@ mod tests {
         assert_eq!(codes(&Odd { version: 0, ..PLAIN }), ["version"]);
         assert_eq!(codes(&Odd { version: 2, ..PLAIN }), ["version"]);
         assert_eq!(codes(&Odd { ty: "string", ..PLAIN }), ["bad-type"; 3]);
-        let all = Odd { capability: "x", memory: 3, uncertainty: 3, check_type: 6, ..PLAIN };
+        let all = Odd { capability: "x", memory: 3, uncertainty: 3, check_type: 7, ..PLAIN };
         assert_eq!(codes(&all), ["unknown-value"; 4]);
         assert_eq!(codes(&Odd { body_type: 11, ..PLAIN }), ["unknown-value"]);
     }

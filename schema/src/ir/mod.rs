@@ -17,6 +17,7 @@
 //! So the order of effects is part of what a graph means.
 
 mod bytes;
+pub mod model;
 mod path;
 mod text;
 mod validate;
@@ -256,7 +257,7 @@ pub enum Body {
     },
     /// A trained model. One input, one output; never deterministic.
     Model {
-        /// What the weights are.
+        /// What the weights are; [`model`] has the formats that are known here.
         format: String,
         /// The model, in that format.
         weights: Vec<u8>,
@@ -394,6 +395,14 @@ pub enum Check {
         /// Bit `i` is bit `i % 8` of byte `i / 8`.
         table: Vec<u8>,
     },
+    /// Scores what a model thinks of its own answer: a whole number, scaled. What is above a
+    /// million counts as a million; what is below 0 or no whole number scores 1,000,000.
+    Score {
+        /// To numbers, such as the `doubt` of a model.
+        path: String,
+        /// What a million counts, in parts per million; 1,000,000 leaves the number as it is.
+        scale: u64,
+    },
 }
 
 impl Check {
@@ -405,6 +414,7 @@ impl Check {
             Check::Characters { .. } => "characters",
             Check::Range { .. } => "range",
             Check::Sketch { .. } => "sketch",
+            Check::Score { .. } => "score",
         }
     }
 }
@@ -431,6 +441,13 @@ impl Graph {
             self.nodes.iter().filter(|node| matches!(node.body, Body::Guard(_))).map(|node| node.id).collect();
         let input = self.input().map(|node| node.id);
         input.is_some() && self.edges.iter().all(|edge| Some(edge.from.node) != input || guards.contains(&edge.to.node))
+    }
+
+    /// Whether something in it is a trained model.
+    pub fn is_learned(&self) -> bool {
+        let learned =
+            |node: &Node| matches!(node.body, Body::Model { .. }) || node.body.graph().is_some_and(Graph::is_learned);
+        self.nodes.iter().any(learned)
     }
 
     /// Everything that can be asked for, in canonical order: what the effect nodes of this

@@ -100,6 +100,7 @@ fn write_check(f: &mut fmt::Formatter<'_>, check: &Check) -> fmt::Result {
         Check::Characters { path, classes } => writeln!(f, " {path:?} {classes:#010b}"),
         Check::Range { path, min, max } => writeln!(f, " {path:?} {min}..={max}"),
         Check::Sketch { path, bits, table } => writeln!(f, " {path:?} {bits} bits, {}", Summary(table)),
+        Check::Score { path, scale } => writeln!(f, " {path:?} times {scale} ppm"),
     }
 }
 

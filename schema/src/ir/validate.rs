@@ -17,7 +17,7 @@
 //! | `effects` | only effect and module nodes have effects; none is listed twice |
 //! | `capability` | capabilities have a name; an effect node declares the one it asks for; memory is declared as memory effects |
 //! | `uncertainty` | a model is not deterministic; what computes or passes on is, loops aside |
-//! | `body` | no empty text, and no weights without a format |
+//! | `body` | no empty text, no weights without a format; weights of a known format make sense |
 //! | `nesting` | loops nest no deeper than [`MAX_NESTING`] |
 //! | `rounds` | a loop is bound to 1 to [`MAX_ROUNDS`] rounds |
 //! | `guard` | limits, paths, ranges and tables of a guard's checks make sense |
@@ -30,6 +30,9 @@ mod links;
 use core::fmt;
 use std::collections::BTreeMap;
 
+use auto_json::Value;
+
+use super::model::{self, Linear};
 use super::{
     Body, Capability, Check, Edge, Graph, MAX_CONTENT, MAX_NESTING, MAX_ROUNDS, Node, Port, Region, Uncertainty,
 };
@@ -309,13 +312,45 @@ fn body(node: &Node, wrong: &mut Violations) {
     let (what, text) = match &node.body {
         Body::Expression { source } => ("an expression", source),
         Body::Branch { predicate } | Body::Retry { until: predicate, .. } => ("a predicate", predicate),
-        Body::Model { format, .. } => ("a model's format", format),
+        Body::Model { format, weights } => {
+            if format == model::LINEAR {
+                linear(node, weights, wrong);
+            }
+            ("a model's format", format)
+        }
         Body::Guard(guard) => return checks::check(node, guard, wrong),
         _ => return,
     };
     if text.trim().is_empty() {
         wrong.add("body", Place(node), format!("{what} cannot be empty"));
     }
+}
+
+/// A model of a format that is known here makes sense, and takes and gives what it is said to.
+fn linear(node: &Node, weights: &[u8], wrong: &mut Violations) {
+    let model = match Linear::from_bytes(weights) {
+        Ok(model) => model,
+        Err(why) => return wrong.add("body", Place(node), why),
+    };
+    let texts = Type::list(Type::Text);
+    if let Some(port) = node.inputs.first()
+        && port.ty != texts
+    {
+        wrong.add("port-type", format!("{}, input 0", Place(node)), Differing(&port.ty, &texts));
+    }
+    let Some(port) = node.outputs.first() else { return };
+    let given = |value: &Value| value_type(&port.ty).is_some_and(|ty| ty.accepts(value).is_ok());
+    if !model.classes.iter().all(given) {
+        let message = format!("`{}` is not what a model with these classes gives", brief(&port.ty));
+        wrong.add("port-type", format!("{}, output 0", Place(node)), message);
+    }
+}
+
+/// The type of the value in what a model gives.
+fn value_type(output: &Type) -> Option<&Type> {
+    let Type::Record(fields) = output else { return None };
+    let value = fields.iter().find(|field| field.name == "value").map(|field| &field.ty)?;
+    (*output == model::output(value.clone())).then_some(value)
 }
 
 fn regions(all: &[Region], index: &Index<'_>, wrong: &mut Violations) {
@@ -374,7 +409,7 @@ fn node_content(node: &Node) -> usize {
 fn check_content(check: &Check) -> usize {
     64 + match check {
         Check::Shape { .. } => 0,
-        Check::Length { path, .. } | Check::Characters { path, .. } => path.len(),
+        Check::Length { path, .. } | Check::Characters { path, .. } | Check::Score { path, .. } => path.len(),
         Check::Range { path, min, max } => path.len() + min.len() + max.len(),
         Check::Sketch { path, table, .. } => path.len() + table.len(),
     }

@@ -164,6 +164,11 @@ fn check(input: &Type) -> BoxedStrategy<Check> {
         kinds.push((path.clone(), 0u32..256).prop_map(|(path, classes)| Check::Characters { path, classes }).boxed());
         kinds.push((path, table).prop_map(|(path, (bits, table))| Check::Sketch { path, bits, table }).boxed());
     }
+    let numbers = paths(input, |ty| matches!(ty, Type::Int | Type::Number | Type::Json));
+    if !numbers.is_empty() {
+        let score = (prop::sample::select(numbers), 0u64..2_000_000);
+        kinds.push(score.prop_map(|(path, scale)| Check::Score { path, scale }).boxed());
+    }
     let lists = paths(input, |ty| matches!(ty, Type::Text | Type::List(_) | Type::Json));
     if !lists.is_empty() {
         let length = (prop::sample::select(lists), any::<u64>(), any::<u64>());

@@ -211,7 +211,7 @@ impl Chain<'_> {
             let outcomes = self.outcomes(plan.ok(), &inputs)?;
             for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
                 let expected = self.known[row].outputs[0].output.clone();
-                scored.push(Scored { fold: number as u32, input, expected, outcome });
+                scored.push(Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() });
             }
         }
         report.held_out(&scored, folds.len());

@@ -2,7 +2,7 @@
 
 use super::node::{Handle, LIST, NUMBER, TEXT, get, items, text};
 use super::numbers::compare;
-use crate::kernels::novelty::{MOST, Sketch, ascii_classes, character_classes};
+use crate::kernels::novelty::{MOST, Sketch, ascii_classes, character_classes, scaled};
 use crate::kernels::text::chars;
 
 fn score(broken: bool) -> u32 {
@@ -46,6 +46,15 @@ unsafe extern "C" fn rt_sketch(a: Handle, bits: u32, table: *const u8, enough: u
     match (text(a), Sketch::new(bits, table)) {
         (Some(text), Some(sketch)) => sketch.score(text.as_bytes(), enough),
         _ => 0,
+    }
+}
+
+/// Of a whole number; see [`scaled`].
+#[unsafe(no_mangle)]
+extern "C" fn rt_score(a: Handle, scale: u64) -> u32 {
+    match get(a) {
+        Some(node) => node.as_integer().map_or(MOST, |value| scaled(value, scale)),
+        None => 0,
     }
 }
 

@@ -17,6 +17,7 @@ mod guard;
 mod input;
 mod lists;
 mod memory;
+mod model;
 mod node;
 mod numbers;
 mod outcome;

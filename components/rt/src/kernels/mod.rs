@@ -11,6 +11,7 @@ pub mod date;
 pub mod fields;
 pub mod fold;
 pub mod layout;
+pub mod linear;
 pub mod novelty;
 pub mod number;
 pub mod pattern;

@@ -43,6 +43,15 @@ pub fn sketch_score(text: &[u8], bits: u32, table: &[u8]) -> u32 {
     share(unseen, text)
 }
 
+/// What a whole number scores: `scale` parts per million of it, at most [`MOST`]. What is below
+/// 0 scores that; what is above a million counts as a million. `scale` is at most 10^12.
+pub fn scaled(value: i64, scale: u64) -> u32 {
+    let Ok(value) = u64::try_from(value) else { return MOST };
+    // At most 10^18.
+    let scaled = value.min(u64::from(MOST)).wrapping_mul(scale) / u64::from(MOST);
+    scaled.min(u64::from(MOST)) as u32
+}
+
 fn share(unseen: u32, text: &[u8]) -> u32 {
     // At most one window a byte, so the quotient is at most MOST.
     (u64::from(unseen) * u64::from(MOST)).checked_div(text.len() as u64).unwrap_or(0) as u32

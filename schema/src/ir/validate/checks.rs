@@ -23,6 +23,9 @@ pub(super) fn check(node: &Node, guard: &Guard, wrong: &mut Violations) {
     }
 }
 
+/// The most a score may be scaled by: the whole range of 64 bits is not reached.
+const MAX_SCALE: u64 = 1_000_000_000_000;
+
 fn check_makes_sense(check: &Check) -> Result<(), String> {
     match check {
         Check::Shape { ty } => ty.check().map_err(str::to_owned),
@@ -44,6 +47,9 @@ fn check_makes_sense(check: &Check) -> Result<(), String> {
         Check::Sketch { bits, table, .. } if table.len() != 1 << (bits - 3) => {
             Err(format!("a table of 2^{bits} bits has {} bytes, this one {}", 1u32 << (bits - 3), table.len()))
         }
+        Check::Score { scale, .. } if *scale > MAX_SCALE => {
+            Err(format!("a score is scaled by at most {MAX_SCALE} parts per million, not {scale}"))
+        }
         _ => Ok(()),
     }
 }
@@ -60,7 +66,7 @@ fn check_reaches(check: &Check, input: Option<&Type>) -> Result<(), String> {
         Check::Shape { .. } => return Ok(()),
         Check::Length { path, .. } => (path, "text or a list"),
         Check::Characters { path, .. } | Check::Sketch { path, .. } => (path, "text"),
-        Check::Range { path, .. } => (path, "a number"),
+        Check::Range { path, .. } | Check::Score { path, .. } => (path, "a number"),
     };
     let steps: Vec<Step> = parse_path(path)
         .ok_or_else(|| format!("{} is not a JSON pointer (empty, or `/` and segments)", Quoted(path)))?;
@@ -70,7 +76,7 @@ fn check_reaches(check: &Check, input: Option<&Type>) -> Result<(), String> {
     };
     let measured = match (check, ty) {
         (_, Type::Json) => true,
-        (Check::Range { .. }, ty) => matches!(ty, Type::Int | Type::Number),
+        (Check::Range { .. } | Check::Score { .. }, ty) => matches!(ty, Type::Int | Type::Number),
         (Check::Length { .. }, Type::List(_)) => true,
         (_, ty) => matches!(ty, Type::Text | Type::Bytes | Type::Enum(_)),
     };

@@ -41,6 +41,7 @@ impl Guest for Lie {
             input: if seed == Some('2') { r#"{"text":"never recorded"}"#.to_owned() } else { one.input.clone() },
             expected: one.outputs[0].output.clone(),
             outcome,
+            scores: Vec::new(),
         };
         let sealed = seal(&Draft {
             module: emitted.module,
