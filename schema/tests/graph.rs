@@ -233,7 +233,7 @@ fn rules_of_models_effects_and_branches() {
     let memory = Capability::Memory(MemoryEffect::Read);
     assert_eq!(after(|graph| ask(graph, "memory:read", &[])), [""; 0]);
     assert_eq!(after(|graph| ask(graph, "memory:append", &[])), ["capability node 2"]);
-    assert_eq!(after(|graph| ask(graph, "memory:read", &[memory.clone()])), ["capability node 2"]);
+    assert_eq!(after(|graph| ask(graph, "memory:read", std::slice::from_ref(&memory))), ["capability node 2"]);
     assert_eq!(after(|graph| ask(graph, "memory:forget", &[])), ["capability node 2"]);
     let as_branch = |sides: Type| {
         move |graph: &mut Graph| {

@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(read(&path, 10).unwrap(), b"0123456789");
         assert!(read(&path, 9).unwrap_err().to_string().contains("more than 9 bytes"));
         let mut bytes = Vec::new();
-        assert!(read_at_most(std::io::repeat(7), 100, &mut bytes).is_err() && bytes.len() == 101);
+        assert!(read_at_most(io::repeat(7), 100, &mut bytes).is_err() && bytes.len() == 101);
     }
 }

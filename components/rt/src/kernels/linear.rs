@@ -57,11 +57,11 @@ impl<'a> Counts<'a> {
     fn add(&mut self, hash: u32, amount: u8) {
         let bucket = finished(hash) as usize & (self.counts.len() - 1);
         let Some(count) = self.counts.get_mut(bucket) else { return };
-        if *count == 0 {
-            if let Some(place) = self.met.get_mut(self.used) {
-                *place = bucket as u16;
-                self.used += 1;
-            }
+        if *count == 0
+            && let Some(place) = self.met.get_mut(self.used)
+        {
+            *place = bucket as u16;
+            self.used += 1;
         }
         *count = (*count + amount).min(MOST_COUNTED as u8);
     }
