@@ -62,9 +62,11 @@ fn the_peers_pipeline_needs_no_model_any_more() {
 }
 
 /// The toy agent's recordings with a clock that gives what `time` makes of a recording's number.
+/// What it appends to its memory is taken for something that it read.
 fn toy_recordings(data: &Path, folder: &Path, time: fn(usize) -> usize) -> Vec<PathBuf> {
     let reset = |(number, file): (usize, PathBuf)| {
         let lines = std::fs::read_to_string(&file).unwrap();
+        let lines = lines.replace("memory_op", "env_read");
         let lines = lines.lines().map(|line| match Value::parse(line).unwrap() {
             Value::Record(mut fields) if line.contains("clock.now_ms") => {
                 fields.set("output", Value::parse(time(number).to_string()).unwrap());
@@ -90,7 +92,7 @@ fn what_no_artifact_can_do_again_refuses_a_region() {
         let tool = Tool::new();
         tool.prepare(&toy_recordings(&data, tool.folder.path(), time), contract);
         let report = tool.compile(1);
-        assert!(why(&report, "chain").contains(r#"the operation "append" (memory_op)"#), "{report}");
+        assert!(why(&report, "chain").contains(r#"the operation "append" (env_read)"#), "{report}");
     }
 }
 

@@ -175,11 +175,13 @@ fn a_torn_recording_is_kept_apart() {
     let census = store.census("toy-agent").unwrap();
     assert_eq!((census.traces, census.partial, census.total.all.spans), (0, 1, 0));
     assert!(census.to_string().contains("1 torn trace") && census.to_string().contains("no data"));
-    // The whole recording of the same run is another content under the same id.
+    // The whole recording of the same run takes its place.
     if let Some(path) = shared("peer-v0/toy-1.jsonl") {
         let whole = jsonl(&path, false).unwrap();
         assert_eq!(whole.id, trace.id);
-        assert_eq!(store.ingest(&[whole]).unwrap_err().code, "trace-conflict");
+        assert_eq!(store.ingest(&[whole]).unwrap().completed, 1);
+        let census = store.census("toy-agent").unwrap();
+        assert_eq!((census.traces, census.partial), (1, 0));
     }
 }
 
