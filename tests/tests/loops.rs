@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use auto_json::Value;
+use auto_schema::digest::Digest;
 use auto_tests::agent::{Step, TASK, Tool, WORDS, pairs, record, stages, why};
 
 /// An operation with texts of its own: kind, name, input, output.
@@ -218,4 +219,52 @@ fn a_stage_that_no_program_explains_is_a_table_where_the_contract_asks_for_no_ru
     // What is in no table is not answered, and nothing is done.
     let reply = tool.ask(3, &["run", "c.cbin", "--input", "\"cider\"", "--tool", &keep]);
     assert_eq!(reply.get("effects"), None, "{reply}");
+}
+
+/// Each team is opened, then each of its members is invited.
+fn teams(sizes: &[usize]) -> (String, String, Vec<Owned>) {
+    let mut steps = Vec::new();
+    let mut input = Vec::new();
+    for (at, size) in sizes.iter().enumerate() {
+        let team = WORDS[(at + sizes.len() * 3) % WORDS.len()];
+        let members: Vec<&str> = (0..*size).map(|member| ORDERS[(member * 3 + at + sizes.len()) % 8]).collect();
+        steps.push(("tool_call", "open", format!(r#"{{"team":"{team}"}}"#), "true".to_owned()));
+        for member in &members {
+            steps.push(("tool_call", "invite", format!(r#"{{"to":"{member}"}}"#), "true".to_owned()));
+        }
+        let members: Vec<String> = members.iter().map(|member| format!("{member:?}")).collect();
+        input.push(format!(r#"{{"members":[{}],"name":"{team}"}}"#, members.join(",")));
+    }
+    (format!(r#"{{"teams":[{}]}}"#, input.join(",")), format!(r#"{{"teams":{}}}"#, sizes.len()), steps)
+}
+
+#[test]
+fn a_loop_in_a_loop_is_a_loop_for_each_item_of_each_item() {
+    let tool = Tool::new();
+    let sizes: [&[usize]; 12] =
+        [&[2, 1], &[3], &[], &[1, 0, 2], &[2, 2], &[1], &[0, 3], &[2, 1, 1], &[3, 2], &[1, 1], &[0], &[2, 3, 1]];
+    let written = sizes.iter().enumerate().map(|(number, sizes)| {
+        let (input, output, steps) = teams(sizes);
+        write(&tool, number, &input, &output, &steps)
+    });
+    tool.prepare(&written.collect::<Vec<_>>(), TASK);
+    let report = tool.compile(0);
+    let loops = stages(&report).iter().filter(|(_, status)| status == "loop").count();
+    assert_eq!(loops, 2, "{report}");
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:invite","tool:open"]"#);
+    let command = python(&tool, "    return True");
+    let [open, invite] = ["open", "invite"].map(|name| format!("{name}={command}"));
+    let (input, output, steps) = teams(&[1, 3, 0, 2]);
+    let reply = tool.ask(0, &["run", "c.cbin", "--input", &input, "--tool", &open, "--tool", &invite]);
+    assert_eq!(reply.get("output").map(Value::to_string).as_deref(), Some(&*output), "{reply}");
+    let effects = reply.get("effects").and_then(Value::as_list).unwrap_or_default();
+    let asked: Vec<(String, String)> = effects
+        .iter()
+        .filter_map(|one| Some((one.get("capability")?.as_text()?.to_owned(), one.get("input")?.to_string())))
+        .collect();
+    // The record of a run holds digests.
+    let digest = |input: &str| Value::from(Digest::of(input.as_bytes()).to_string()).to_string();
+    let wanted: Vec<(String, String)> =
+        steps.iter().map(|(_, name, input, _)| (format!("tool:{name}"), digest(input))).collect();
+    assert_eq!(asked, wanted, "{reply}");
 }
