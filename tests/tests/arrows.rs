@@ -34,7 +34,7 @@ fn the_schema_stands_on_nothing() {
     assert_eq!(needs(Path::new("schema"), Path::new("host")), [""; 0]);
 }
 
-/// `cli -> {engine, runtime, store, model} -> schema`, and never back.
+/// `cli -> serve -> {engine, runtime, store, model} -> schema`, and never back.
 #[test]
 fn nothing_in_the_host_needs_the_command_line() {
     for one in crates().unwrap() {
@@ -44,6 +44,9 @@ fn nothing_in_the_host_needs_the_command_line() {
     assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
     assert_eq!(needs(Path::new("host/model"), Path::new("host")), ["auto-model needs auto-files"]);
     assert_eq!(needs(Path::new("host/store"), Path::new("host")), ["auto-store needs auto-files"]);
+    let below = ["auto-engine", "auto-files", "auto-model", "auto-runtime", "auto-store"];
+    let serve = needs(Path::new("host/serve"), Path::new("host"));
+    assert!(serve.iter().all(|arrow| below.iter().any(|one| arrow.ends_with(one))), "{serve:?}");
     assert_eq!(needs(Path::new("host/files"), Path::new("")), [""; 0], "files are written below everything else");
 }
 

@@ -1,0 +1,6 @@
+//! HTTP. [`http`] is what every server of ours stands on: bounds on connections, headers, bodies
+//! and time, errors as JSON, and an end that drops nothing.
+//!
+//! Nothing here knows the command line: it brings what is served, and who stands behind it.
+
+pub mod http;
