@@ -44,9 +44,10 @@ fn nothing_in_the_host_needs_the_command_line() {
     assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
     assert_eq!(needs(Path::new("host/model"), Path::new("host")), ["auto-model needs auto-files"]);
     assert_eq!(needs(Path::new("host/store"), Path::new("host")), ["auto-store needs auto-files"]);
-    let below = ["auto-engine", "auto-files", "auto-model", "auto-runtime", "auto-store"];
+    let below = ["auto-engine", "auto-files", "auto-model", "auto-registry", "auto-runtime", "auto-store"];
     let serve = needs(Path::new("host/serve"), Path::new("host"));
     assert!(serve.iter().all(|arrow| below.iter().any(|one| arrow.ends_with(one))), "{serve:?}");
+    assert_eq!(needs(Path::new("host/registry"), Path::new("host")), ["auto-registry needs auto-files"]);
     assert_eq!(needs(Path::new("host/files"), Path::new("")), [""; 0], "files are written below everything else");
 }
 

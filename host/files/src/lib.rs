@@ -49,6 +49,18 @@ pub fn place(path: &Path, contents: &[&[u8]], temporaries: &Path) -> io::Result<
     Ok(())
 }
 
+/// Puts a new file that only this user may read, such as a key, in its place, and returns once a
+/// power cut cannot undo it. What is there already stays, and is an error.
+pub fn create_private(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    make_folder(folder)?;
+    let mut file = temporary(folder, 0o600)?;
+    file.write_all(contents)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_folder(folder)
+}
+
 /// Makes a folder and those above it, and returns once a power cut cannot undo it.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
