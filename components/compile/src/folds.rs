@@ -16,13 +16,25 @@ const NEAR: u64 = 800_000;
 /// differ in digits, case and white space alone are near-duplicates.
 const MOST_COMPARED: usize = 2_000;
 
+/// From this many rows on, a group that is larger than a fold is no group of near-duplicates.
+const TEMPLATE: usize = 10;
+
 /// Splits `inputs` into at most `count` folds; the result holds the indices of each.
 ///
 /// Groups of near-duplicates are dealt in an order that depends on the seed and their
 /// content only, each to the fold with the fewest rows. Fewer than two groups make no
-/// folds, because nothing could be held out.
+/// folds, because nothing could be held out. A group that no fold could hold without being larger
+/// than its share is a template (`{"amount": 120, "tier": "gold"}`), in which what differs is what
+/// the behaviour is about: its rows are dealt one by one.
 pub fn folds(inputs: &[&str], count: usize, seed: u64) -> Vec<Vec<usize>> {
-    let mut groups = groups(inputs);
+    let share = (inputs.len() / count.max(1)).max(TEMPLATE - 1);
+    let mut groups: Vec<Vec<usize>> = groups(inputs)
+        .into_iter()
+        .flat_map(|group| match group.len() > share {
+            true => group.into_iter().map(|row| vec![row]).collect(),
+            false => vec![group],
+        })
+        .collect();
     let count = count.min(groups.len());
     if count < 2 {
         return Vec::new();
@@ -156,6 +168,20 @@ mod tests {
             assert_eq!(fold_of(0), fold_of(1));
             assert_eq!(fold_of(2), fold_of(3));
         }
+    }
+
+    #[test]
+    fn what_fills_a_template_is_held_out_row_by_row() {
+        let inputs: Vec<String> = (0..40).map(|n| format!(r#"{{"amount":{n},"tier":"gold"}}"#)).collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let made = folds(&inputs, 5, 0);
+        assert_eq!(made.iter().map(Vec::len).collect::<Vec<_>>(), [8; 5]);
+        // A few near-duplicates among many inputs stay together.
+        let words: Vec<String> =
+            (0..40u8).map(|n| format!("{} {}", (b'a' + n % 26) as char, (b'a' + n / 2) as char)).collect();
+        let few: Vec<&str> = inputs[..9].iter().copied().chain(words.iter().map(String::as_str)).collect();
+        let made = folds(&few, 5, 0);
+        assert_eq!(made.iter().filter(|fold| fold.iter().any(|&row| row < 9)).count(), 1);
     }
 
     #[test]
