@@ -3,8 +3,9 @@
 //! right on examples it never saw.
 //!
 //! Every task is one call, in a fresh instance, with fuel and a deadline. `--seconds` becomes
-//! steps by a calibration on this machine; whether a program came within the time is read
-//! from the clock.
+//! steps by a calibration on this machine, or `--steps` says them; whether a program came within
+//! the time is read from the clock. The report says what a step took at most: a compile gives
+//! the extractor so much fuel for each, and it must end within it.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -37,6 +38,9 @@ const PATIENCE: u64 = 10;
 const CALIBRATION: Duration = Duration::from_millis(500);
 const CALIBRATION_STEPS: u64 = 2_000_000;
 
+/// Shorter searches say nothing of what a step takes: reading the examples is no step.
+const LEAST_STEPS: u64 = 1_000_000;
+
 /// Tries the extractor on tasks of examples with a part held out.
 ///
 /// A line of the data is a task: {"id", "examples": [{"input", "output"}, ...], "train"?}.
@@ -54,6 +58,12 @@ pub struct Options {
     /// Seconds for each task
     #[arg(long, default_value_t = 1)]
     seconds: u64,
+    /// Steps for each task, instead of those of a calibration
+    #[arg(long)]
+    steps: Option<u64>,
+    /// Give the inputs held out, without their outputs, as a table whose column is to be filled
+    #[arg(long)]
+    unlabelled: bool,
     /// Tasks at the same time
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -118,15 +128,44 @@ impl Options {
             // A benchmark is run from a checkout, by `cargo run`.
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/components")
         });
-        let bench = Bench::new(&folder, self.seconds)?;
-        eprintln!("{} steps for {} s", bench.steps, self.seconds);
-        let results = bench.all(&chosen, self.jobs)?;
+        let mut bench = Bench::new(&folder, &self)?;
+        bench.steps = match self.steps {
+            Some(steps) => steps,
+            None => bench.calibrate()?.saturating_mul(self.seconds),
+        };
+        eprintln!("{} steps a task", bench.steps);
+        let results = all(&bench, &folder, &self, &chosen)?;
         if let Some(path) = &self.out {
             let lines: String = results.iter().map(|result| format!("{}\n", Value::Record(result.record()))).collect();
             std::fs::write(path, lines).with_context(|| format!("writing {}", path.display()))?;
         }
-        Ok(report(&results))
+        Ok(report(&results, bench.steps))
     }
+}
+
+/// All tasks, some at the same time, each worker with an engine of its own, so that what a call
+/// took is known; the outcomes in the order of the tasks.
+fn all(bench: &Bench, folder: &Path, options: &Options, tasks: &[(Task, usize)]) -> anyhow::Result<Vec<Outcome>> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = |bench: &Bench| -> anyhow::Result<()> {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((task, given)) = tasks.get(at) else { return Ok(()) };
+            let outcome = bench.attempt(task, *given).with_context(|| task.id.clone())?;
+            eprintln!("{:>9} {}", outcome.word(), task.id);
+            done.lock().map_err(|_| anyhow!("another task panicked"))?.push((at, outcome));
+        }
+    };
+    std::thread::scope(|scope| {
+        let another = || work(&Bench { steps: bench.steps, ..Bench::new(folder, options)? });
+        let others: Vec<_> = (1..options.jobs).map(|_| scope.spawn(another)).collect();
+        work(bench)?;
+        let ended = others.into_iter().map(|worker| worker.join().map_err(|_| anyhow!("a task panicked"))?);
+        ended.collect::<anyhow::Result<Vec<()>>>()
+    })?;
+    let mut done = done.into_inner().map_err(|_| anyhow!("a task panicked"))?;
+    done.sort_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 /// What came of a task.
@@ -138,8 +177,19 @@ struct Outcome {
     solved: bool,
     generalised: bool,
     time: Duration,
+    /// What the call took.
+    took: Took,
     /// Why not.
     note: String,
+}
+
+/// What a call of the extractor took.
+#[derive(Clone, Copy, Default)]
+struct Took {
+    steps: u64,
+    fuel: u64,
+    /// Bytes of memory in the end.
+    memory: u64,
 }
 
 impl Outcome {
@@ -149,12 +199,14 @@ impl Outcome {
             .with("solved", self.solved)
             .with("generalised", self.generalised)
             .with("ms", figure(self.time.as_secs_f64() * 1000.0, 1))
+            .with("steps", self.took.steps)
+            .with("fuel", self.took.fuel)
             .with("program", self.program.as_deref())
             .with("note", self.note.as_str())
     }
 }
 
-fn report(results: &[Outcome]) -> Record {
+fn report(results: &[Outcome], steps: u64) -> Record {
     let count = |holds: fn(&Outcome) -> bool| results.iter().filter(|result| holds(result)).count();
     let mut times: Vec<Duration> = results.iter().filter(|result| result.solved).map(|result| result.time).collect();
     times.sort();
@@ -163,12 +215,18 @@ fn report(results: &[Outcome]) -> Record {
         let rank = (times.len() * percent).div_ceil(100).max(1);
         times.get(rank - 1).map_or(Value::Null, |time| figure(time.as_secs_f64() * 1000.0, 1))
     };
+    let long = results.iter().map(|result| result.took).filter(|took| took.steps >= LEAST_STEPS);
+    let most_fuel = long.map(|took| took.fuel / took.steps).max();
+    let most_memory = results.iter().map(|result| result.took.memory).max().unwrap_or(0);
     Record::new()
         .with("tasks", results.len())
         .with("solved", count(|result| result.solved))
         .with("generalised", count(|result| result.generalised))
         .with("median_ms", quantile(50))
         .with("p95_ms", quantile(95))
+        .with("steps", steps)
+        .with("most_fuel_a_step", most_fuel.map_or(Value::Null, Value::from))
+        .with("most_memory_mib", most_memory.div_ceil(1 << 20))
 }
 
 /// The extractor, loaded and calibrated.
@@ -177,57 +235,36 @@ struct Bench {
     providers: Providers,
     steps: u64,
     limit: Duration,
+    unlabelled: bool,
 }
 
 impl Bench {
-    fn new(folder: &Path, seconds: u64) -> anyhow::Result<Bench> {
+    /// The steps are those of a calibration.
+    fn new(folder: &Path, options: &Options) -> anyhow::Result<Bench> {
         // Without a cache there is no memo, so every call is made.
-        let limits = Limits { deadline: Some(Duration::from_secs(seconds * PATIENCE)), ..Limits::default() };
+        let limits = Limits { deadline: Some(Duration::from_secs(options.seconds * PATIENCE)), ..Limits::default() };
         let engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() })?;
         let path = folder.join("extract.wasm");
         let why = || format!("reading {} (cargo xtask build makes it)", path.display());
         let mut providers = Providers::new();
         providers.push(engine.load("extract", std::fs::read(&path).with_context(why)?)?);
-        let mut bench = Bench { engine, providers, steps: CALIBRATION_STEPS, limit: Duration::from_secs(seconds) };
-        bench.steps = bench.calibrate()?.saturating_mul(seconds);
-        Ok(bench)
+        let limit = Duration::from_secs(options.seconds);
+        Ok(Bench { engine, providers, steps: CALIBRATION_STEPS, limit, unlabelled: options.unlabelled })
     }
 
     /// Steps in a second, of searches for what is not there.
     fn calibrate(&self) -> anyhow::Result<u64> {
         let examples = task::without_a_rule();
         // The first call compiles the component.
-        self.search(&examples)?;
+        self.search(&examples, &[])?;
         let (mut steps, mut time) = (0u128, Duration::ZERO);
         while time < CALIBRATION {
-            let (search, own) = self.search(&examples)?;
-            let own_steps = search.get("steps").and_then(Value::as_u64).context("the extractor counts no steps")?;
-            ensure!(own_steps > 0, "the extractor took no step in the calibration");
-            steps += u128::from(own_steps);
+            let (_, own, took) = self.search(&examples, &[])?;
+            ensure!(took.steps > 0, "the extractor took no step in the calibration");
+            steps += u128::from(took.steps);
             time += own;
         }
         Ok(u64::try_from(steps * 1_000_000 / time.as_micros().max(1))?)
-    }
-
-    /// All tasks, some at the same time; the outcomes in the order of the tasks.
-    fn all(&self, tasks: &[(Task, usize)], jobs: usize) -> anyhow::Result<Vec<Outcome>> {
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || -> anyhow::Result<()> {
-            while let Some((task, given)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let outcome = self.attempt(task, *given).with_context(|| task.id.clone())?;
-                eprintln!("{:>9} {}", outcome.word(), task.id);
-                done.lock().map_err(|_| anyhow!("another task panicked"))?.push(outcome);
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-            let ended = workers.into_iter().map(|worker| worker.join().map_err(|_| anyhow!("a task panicked"))?);
-            ended.collect::<anyhow::Result<Vec<()>>>()
-        })?;
-        let mut done = done.into_inner().map_err(|_| anyhow!("a task panicked"))?;
-        done.sort_by_cached_key(|outcome: &Outcome| tasks.iter().position(|(task, _)| task.id == outcome.id));
-        Ok(done)
     }
 
     /// One task: a call, and the best program on what was given and on what was held out.
@@ -239,13 +276,15 @@ impl Bench {
             solved: false,
             generalised: false,
             time: Duration::ZERO,
+            took: Took::default(),
             note: String::new(),
         };
-        let (search, time) = match self.search(seen) {
+        let unlabelled = if self.unlabelled { unseen } else { &[] };
+        let (search, time, took) = match self.search(seen, unlabelled) {
             Ok(done) => done,
             Err(error) => return Ok(Outcome { note: format!("{error:#}"), ..outcome }),
         };
-        outcome.time = time;
+        (outcome.time, outcome.took) = (time, took);
         let best = search.get("found").and_then(Value::as_list).and_then(<[Value]>::first);
         let Some(text) = best.and_then(|best| best.get("text")).and_then(Value::as_text) else {
             let notes = search.get("notes").and_then(Value::as_list).unwrap_or_default();
@@ -268,8 +307,8 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// A call of the extractor, as JSON, and the time it took.
-    fn search(&self, examples: &[Example]) -> anyhow::Result<(Value, Duration)> {
+    /// A call of the extractor, as JSON, and what it took.
+    fn search(&self, examples: &[Example], unlabelled: &[Example]) -> anyhow::Result<(Value, Duration, Took)> {
         let observation = |example: &Example| -> Value {
             let witness = Record::new().with("output", example.output.to_string()).with("count", 1);
             let outputs: Vec<Value> = vec![witness.into()];
@@ -277,17 +316,21 @@ impl Bench {
         };
         let observations: Vec<Value> = examples.iter().map(observation).collect();
         let hints = Record::new()
-            .with("input_type", Type::infer(examples.iter().map(|example| &example.input)).to_string())
+            .with(
+                "input_type",
+                Type::infer(examples.iter().chain(unlabelled).map(|example| &example.input)).to_string(),
+            )
             .with("output_type", Type::infer(examples.iter().map(|example| &example.output)).to_string())
-            .with("unlabelled", Vec::<Value>::new());
+            .with("unlabelled", unlabelled.iter().map(|one| one.input.to_string().into()).collect::<Vec<Value>>());
         let budget = Record::new().with("steps", self.steps).with("candidates", CANDIDATES);
         let arguments = Value::List(vec![observations.into(), hints.into(), budget.into()]);
         let start = Instant::now();
         let result = self.engine.call_json(&self.providers, INTERFACE, "synthesize", &arguments);
         let time = start.elapsed();
-        // The trace would grow for as long as the benchmark runs.
-        self.engine.take_trace();
-        Ok((result?, time))
+        let (trace, result) = (self.engine.take_trace(), result?);
+        let steps = result.get("steps").and_then(Value::as_u64).context("the extractor counts no steps")?;
+        let call = trace.last().context("the engine made no call")?;
+        Ok((result, time, Took { steps, fuel: call.fuel, memory: call.memory.unwrap_or(0) }))
     }
 }
 

@@ -38,8 +38,9 @@ pub fn variable(depth: usize) -> &'static str {
     ["x", "y", "z"].get(depth.wrapping_sub(1)).copied().unwrap_or("w")
 }
 
-/// Finds expressions for a list target, or for a text target that was joined.
-pub fn solve(solver: &mut Solver, target: &[Id]) -> Vec<Solution> {
+/// Finds expressions for a list target, or for a text target that was joined, from lists that
+/// cost at least `dearer`.
+pub fn solve(solver: &mut Solver, target: &[Id], dearer: u32) -> Vec<Solution> {
     if solver.depth >= 2 {
         return Vec::new();
     }
@@ -47,8 +48,8 @@ pub fn solve(solver: &mut Solver, target: &[Id]) -> Vec<Solution> {
         if let Some(segments) = solver.solve_segments(&lists) {
             return vec![segments];
         }
-        let found = solve_lists(solver, &lists, target);
-        return if found.is_empty() { solve_positions(solver, &lists) } else { found };
+        let found = solve_lists(solver, &lists, target, dearer);
+        return if found.is_empty() && dearer == 0 { solve_positions(solver, &lists) } else { found };
     }
     let texts: Option<Vec<String>> = target.iter().map(|&id| solver.interner.text(id).map(str::to_owned)).collect();
     let Some(texts) = texts else { return Vec::new() };
@@ -69,7 +70,7 @@ pub fn solve(solver: &mut Solver, target: &[Id]) -> Vec<Solution> {
         };
         let column: Vec<Id> = texts.iter().map(|text| solver.interner.intern(parts(text))).collect();
         let Some(lists) = lists_of(&column, solver.interner) else { continue };
-        let found = solve_lists(solver, &lists, &column);
+        let found = solve_lists(solver, &lists, &column, dearer);
         if !found.is_empty() {
             let separator = Value::from(joiner.as_str());
             let extra = Op::Join.info().cost + literal_cost(&separator);
@@ -88,7 +89,7 @@ fn lists_of(column: &[Id], interner: &mut Interner) -> Option<Vec<Vec<Id>>> {
     lists.map(|lists| lists.into_iter().map(intern).collect())
 }
 
-fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], wanted: &[Id]) -> Vec<Solution> {
+fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], wanted: &[Id], dearer: u32) -> Vec<Solution> {
     let exact = solver.bank.lookup(wanted, solver.interner);
     if !exact.is_empty() {
         return exact;
@@ -96,7 +97,8 @@ fn solve_lists(solver: &mut Solver, target: &[Vec<Id>], wanted: &[Id]) -> Vec<So
     let mut sources: Vec<TermId> = solver
         .bank
         .terms()
-        .filter(|(_, term)| term.kind == Kind::List && term.total && term.varies && term.cost <= MAX_SOURCE_COST)
+        .filter(|(_, term)| term.kind == Kind::List && term.total && term.varies)
+        .filter(|(_, term)| (dearer..=MAX_SOURCE_COST).contains(&term.cost))
         .map(|(id, _)| id)
         .collect();
     sources.sort_by_key(|&id| solver.bank.term(id).cost);
@@ -152,9 +154,10 @@ fn solve_positions(solver: &mut Solver, target: &[Vec<Id>]) -> Vec<Solution> {
     let mut total = 4;
     for position in 0..length {
         let column: Vec<Id> = target.iter().map(|list| list[position]).collect();
-        let Some((expression, own)) = solver.solve(&column, &format!("output/{position}")).into_iter().next() else {
-            return Vec::new();
-        };
+        let outside = std::mem::replace(&mut solver.in_list, true);
+        let found = solver.solve(&column, &format!("output/{position}"));
+        solver.in_list = outside;
+        let Some((expression, own)) = found.into_iter().next() else { return Vec::new() };
         items.push(expression);
         total += own;
     }

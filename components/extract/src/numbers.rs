@@ -11,6 +11,12 @@ use crate::affine;
 use crate::bank::Bank;
 use crate::values::{Interner, Kind, Meter};
 
+mod figures;
+mod ranges;
+
+use figures::{Extent, Figures, format, number, printed};
+pub use ranges::relate;
+
 /// A number in every row.
 pub struct NumberSource {
     /// What gives it.
@@ -136,100 +142,6 @@ impl Read {
     }
 }
 
-/// How a number is cut off the beginning of a text.
-#[derive(Clone, Copy)]
-enum Extent {
-    Integer,
-    Grouped,
-    Decimal,
-    /// With the spaces that make a column of it.
-    Padded,
-}
-
-/// A number as it stands in a text.
-struct Figures {
-    length: usize,
-    negative: bool,
-    integer: String,
-    decimals: Option<String>,
-    grouped: bool,
-    /// Spaces before and behind.
-    padding: [usize; 2],
-}
-
-fn printed(text: &str, extent: Extent) -> Option<Figures> {
-    let padded = matches!(extent, Extent::Padded);
-    let before = if padded { text.len() - text.trim_start_matches(' ').len() } else { 0 };
-    let bytes = text.as_bytes();
-    let negative = bytes.get(before) == Some(&b'-');
-    let mut at = before + usize::from(negative);
-    let mut integer = String::new();
-    let mut grouped = false;
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    while digit(at) {
-        integer.push(char::from(bytes[at]));
-        at += 1;
-        let group = bytes.get(at) == Some(&b',') && (1..=3).all(|next| digit(at + next)) && !digit(at + 4);
-        if group && !matches!(extent, Extent::Integer) {
-            grouped = true;
-            at += 1;
-        }
-    }
-    if integer.is_empty() {
-        return None;
-    }
-    let mut decimals = None;
-    if matches!(extent, Extent::Decimal) && bytes.get(at) == Some(&b'.') && digit(at + 1) {
-        let end = (at + 1..).find(|&at| !digit(at)).unwrap_or(at + 1);
-        decimals = Some(text[at + 1..end].to_owned());
-        at = end;
-    }
-    if padded && bytes.get(at) == Some(&b'.') {
-        at += 1;
-        while digit(at) {
-            decimals.get_or_insert_with(String::new).push(char::from(bytes[at]));
-            at += 1;
-        }
-    }
-    let behind = if padded { bytes[at..].iter().take_while(|byte| **byte == b' ').count() } else { 0 };
-    Some(Figures { length: at + behind, negative, integer, decimals, grouped, padding: [before, behind] })
-}
-
-/// The format that all of them have in common, and its cost.
-fn format(all: &[Figures]) -> (String, u32) {
-    if let Some(column) = column(all) {
-        return column;
-    }
-    let width = all.iter().map(|one| one.integer.len()).min().unwrap_or(1);
-    let padded = all.iter().any(|one| one.integer.len() > 1 && one.integer.starts_with('0'));
-    let zeros = if padded { width } else { 1 };
-    let places = |one: &Figures| one.decimals.as_ref().map_or(0, String::len);
-    let most = all.iter().map(places).max().unwrap_or(0);
-    // Where some have fewer, none has more than it needs.
-    let least = if all.iter().all(|one| places(one) == most) { most } else { 0 };
-    let mut text = if all.iter().any(|one| one.grouped) { "#,##0".to_owned() } else { "0".repeat(zeros) };
-    if most > 0 {
-        text.push('.');
-        text.push_str(&"0".repeat(least));
-        text.push_str(&"#".repeat(most - least));
-    }
-    let cost = zeros as u32 + 2 * (most - least) as u32 + u32::from(text.starts_with('#')) * 2;
-    (text, cost)
-}
-
-/// The format of numbers that stand below each other.
-fn column(all: &[Figures]) -> Option<(String, u32)> {
-    let any = |side: usize| all.iter().any(|one| one.padding[side] > 0);
-    if !any(0) && !any(1) {
-        return None;
-    }
-    let left = |one: &Figures| one.padding[0] + usize::from(one.negative) + one.integer.len();
-    let right = |one: &Figures| one.decimals.as_ref().map_or(0, String::len) + one.padding[1];
-    let spaces = if any(0) { left(&all[0]) - 1 } else { 0 };
-    let decimals = if right(&all[0]) > 0 { format!(".{}", "?".repeat(right(&all[0]))) } else { String::new() };
-    Some((format!("{}0{decimals}", "?".repeat(spaces)), 2 + (spaces + right(&all[0])) as u32))
-}
-
 /// Every number that the rest of the sampled outputs can go on with.
 pub fn derive(sources: &[NumberSource], rest: &[&str], sample: &[usize], meter: &mut Meter) -> Vec<Derived> {
     let mut found: Vec<Derived> = Vec::new();
@@ -252,19 +164,6 @@ pub fn derive(sources: &[NumberSource], rest: &[&str], sample: &[usize], meter: 
         seen.push(lengths);
     }
     found
-}
-
-fn number(one: &Figures) -> Option<Number> {
-    let sign = if one.negative { "-" } else { "" };
-    let integer = match one.integer.trim_start_matches('0') {
-        "" => "0",
-        integer => integer,
-    };
-    let text = match &one.decimals {
-        Some(decimals) => format!("{sign}{integer}.{decimals}"),
-        None => format!("{sign}{integer}"),
-    };
-    Value::parse(&text).ok()?.as_number().copied()
 }
 
 /// What makes the numbers of a source into the printed ones.
@@ -441,69 +340,4 @@ fn steps(wanted: &[Number]) -> Vec<(Number, u32)> {
     }
     found.truncate(24);
     found
-}
-
-/// A range says its end by its beginning: what is printed later and is always so much more
-/// than what was rounded before becomes that and a constant, and a step that is narrower
-/// than the range becomes as wide.
-pub fn relate(parts: &mut [&mut Printed]) {
-    for later in 1..parts.len() {
-        let (before, after) = parts.split_at_mut(later);
-        let Some(end) = after.first_mut() else { continue };
-        for start in before.iter_mut().rev() {
-            if start.op != end.op || !(start.rounded || end.rounded) || start.of == end.of {
-                continue;
-            }
-            if let Some(moved) = moved(start, end) {
-                end.of = moved;
-                break;
-            }
-        }
-    }
-}
-
-fn moved(start: &mut Printed, end: &Printed) -> Option<Expr> {
-    let pairs: Vec<(&Value, &Value)> = start
-        .values
-        .iter()
-        .zip(&end.values)
-        .filter_map(|(start, end)| Some((start.as_ref()?, end.as_ref()?)))
-        .collect();
-    let literal = |value: Value| Expr::Literal(value);
-    if start.op == Op::PrintDate {
-        let minutes = Value::from("minutes");
-        let first = apply(Op::DateDiff, &[pairs.first()?.1, pairs.first()?.0, &minutes])?;
-        let width = first.as_number()?.as_i64()?.rem_euclid(24 * 60);
-        let (count, unit) = if width % 60 == 0 { (width / 60, "hours") } else { (width, "minutes") };
-        let (count, unit) = (Value::integer(count), Value::from(unit));
-        let same = |(start, end): &(&Value, &Value)| apply(Op::DateAdd, &[start, &count, &unit]).as_ref() == Some(*end);
-        let fits = width > 0 && pairs.iter().all(same);
-        return fits.then(|| Expr::Call(Op::DateAdd, vec![start.of.clone(), literal(count), literal(unit)]));
-    }
-    let width = apply(Op::Sub, &[pairs.first()?.1, pairs.first()?.0])?;
-    let positive = width.as_number()?.parts()?.0 > 0;
-    let same = |(start, end): &(&Value, &Value)| apply(Op::Sub, &[end, start]).as_ref() == Some(&width);
-    if !positive || !pairs.iter().all(same) {
-        return None;
-    }
-    widen(start, &width);
-    Some(Expr::Call(Op::Add, vec![start.of.clone(), literal(width)]))
-}
-
-/// Makes the step as wide as the range, if that gives the same.
-fn widen(start: &mut Printed, width: &Value) {
-    let Expr::Call(Op::Round, arguments) = &start.of else { return };
-    let [number, _, rounding] = arguments.as_slice() else { return };
-    let one_more = apply(Op::Add, &[width, &Value::integer(1)]);
-    for step in [Some(width.clone()), one_more].into_iter().flatten() {
-        let same = start.values.iter().flatten().all(|value| {
-            let down = apply(Op::Round, &[value, &step, &Value::from("down")]);
-            down.zip(value.as_number())
-                .is_some_and(|(down, value)| down.as_number().is_some_and(|down| down.compare(value).is_eq()))
-        });
-        if same {
-            start.of = Expr::Call(Op::Round, vec![number.clone(), Expr::Literal(step), rounding.clone()]);
-            return;
-        }
-    }
 }

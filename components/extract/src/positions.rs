@@ -8,9 +8,13 @@ use std::hash::BuildHasherDefault;
 
 use auto_lang::pattern::{Item, Pattern, Position};
 use auto_lang::{Expr, Op};
-use auto_rt::kernels::class::{self, Class, Kinds};
+use auto_rt::kernels::class::{self, Class};
 
 use crate::values::{Meter, Passthrough, hash_column};
+
+mod vocabulary;
+
+use vocabulary::{literal_cost, literals, occurrences};
 
 /// Where a position is not in a text.
 pub const NOWHERE: u32 = u32::MAX;
@@ -20,9 +24,6 @@ const MAX_BYTES: usize = 400_000;
 
 /// The most positions of a source.
 const MAX_POSITIONS: usize = 4000;
-
-/// The most literals of a source's vocabulary.
-const MAX_LITERALS: usize = 24;
 
 /// Which places of a kind are named: from the first on and from the last back.
 const ORDINALS: [i16; 8] = [0, -1, 1, -2, 2, -3, 3, 4];
@@ -60,6 +61,9 @@ const PAIRS: [[Class; 2]; 5] = [
 
 /// What naming one of them costs.
 const PAIR_COST: u32 = 5;
+
+/// As far as characters are counted.
+const MAX_OFFSET: i32 = 40;
 
 /// What both sides of a position cost at most.
 const MAX_PAIR_COST: u32 = 9;
@@ -188,7 +192,7 @@ impl Source {
 
     /// Counted places: dear, because they mean little where lengths vary.
     fn offsets(&self, pool: &mut Pool) {
-        for count in (1..=12i32).flat_map(|count| [count, -count]) {
+        for count in (1..=MAX_OFFSET).flat_map(|count| [count, -count]) {
             let place = |text: &Option<String>| {
                 let text = text.as_ref()?;
                 match usize::try_from(count) {
@@ -197,7 +201,9 @@ impl Source {
                 }
             };
             let at: Vec<u32> = self.texts.iter().map(|text| place(text).map_or(NOWHERE, |at| at as u32)).collect();
-            pool.add(Place { name: Name::Offset(count), cost: 6 + count.unsigned_abs(), at });
+            let distance = count.unsigned_abs();
+            let cost = 6 + distance.min(12) + distance.saturating_sub(12) / 4;
+            pool.add(Place { name: Name::Offset(count), cost, at });
         }
     }
 
@@ -427,126 +433,4 @@ fn next_bit(bits: &[u64], from: u32) -> u32 {
             None => return NOWHERE,
         }
     }
-}
-
-fn occurrences(pattern: &Pattern, text: &str, each: &mut impl FnMut(usize, usize)) {
-    match pattern.0.as_slice() {
-        [item] => tokens(item, text, each),
-        [first, second] => {
-            let mut ends: HashMap<usize, usize> = HashMap::new();
-            tokens(second, text, &mut |start, end| {
-                ends.insert(start, end);
-            });
-            tokens(first, text, &mut |start, joint| {
-                if let Some(&end) = ends.get(&joint) {
-                    each(start, end);
-                }
-            });
-        }
-        _ => {}
-    }
-}
-
-fn tokens(item: &Item, text: &str, each: &mut impl FnMut(usize, usize)) {
-    match item {
-        Item::Class(class @ (Class::LineStart | Class::LineEnd)) => {
-            // Of one line these are the ends of the text.
-            if text.contains('\n') {
-                (0..=text.len()).filter(|&at| class.is_at(text, at)).for_each(|at| each(at, at));
-            }
-        }
-        Item::Class(class) => {
-            let mut from = 0;
-            while let Some((start, end)) = class::next::<{ Kinds::ALL }>(text, *class, from) {
-                each(start, end);
-                from = end;
-            }
-        }
-        Item::Literal(literal) => {
-            let mut from = 0;
-            while let Some(at) = text.get(from..).and_then(|rest| rest.find(literal.as_str())) {
-                each(from + at, from + at + literal.len());
-                from += at + text[from + at..].chars().next().map_or(1, char::len_utf8);
-            }
-        }
-        Item::Set(_) => {}
-    }
-}
-
-/// What naming a literal costs: a word that labels what follows it, little.
-fn literal_cost(text: &str) -> u32 {
-    let label = text.trim_end().ends_with([':', '=']) && text.chars().any(char::is_alphabetic);
-    if label { 2 } else { 1 + text.chars().count().min(12) as u32 }
-}
-
-/// Texts that recur: punctuation in a third of the rows at least, alone, repeated or with a
-/// space; words in nearly all.
-fn literals(texts: &[Option<String>]) -> Vec<String> {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    let rows = texts.iter().flatten().count();
-    for text in texts.iter().flatten() {
-        let mut own = candidates(text);
-        own.sort();
-        own.dedup();
-        own.into_iter().for_each(|literal| *counts.entry(literal).or_default() += 1);
-    }
-    let is_word = |literal: &str| literal.chars().any(char::is_alphanumeric);
-    let mut frequent: Vec<(usize, String)> = counts
-        .into_iter()
-        .filter(
-            |(literal, count)| {
-                if is_word(literal) { *count * 10 >= rows * 8 && *count >= 2 } else { *count * 3 >= rows }
-            },
-        )
-        .map(|(literal, count)| (count, literal))
-        .collect();
-    frequent.sort_by(|a, b| {
-        (is_word(&a.1), std::cmp::Reverse(a.0), a.1.len(), &a.1).cmp(&(
-            is_word(&b.1),
-            std::cmp::Reverse(b.0),
-            b.1.len(),
-            &b.1,
-        ))
-    });
-    let words = frequent.iter().filter(|(_, literal)| is_word(literal)).count().min(MAX_LITERALS / 2);
-    let marks = frequent.iter().filter(|(_, literal)| !is_word(literal)).take(MAX_LITERALS - words);
-    let words = frequent.iter().filter(|(_, literal)| is_word(literal)).take(words);
-    marks.chain(words).map(|(_, literal)| literal.clone()).collect()
-}
-
-fn candidates(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let characters: Vec<(usize, char)> = text.char_indices().take(4000).collect();
-    let mark = |character: char| !character.is_alphanumeric() && character != '\n' && !character.is_control();
-    for (index, &(at, character)) in characters.iter().enumerate() {
-        if !mark(character) {
-            continue;
-        }
-        found.push(character.to_string());
-        if let Some(&(next_at, next)) = characters.get(index + 1)
-            && mark(next)
-        {
-            found.push(text[at..next_at + next.len_utf8()].to_owned());
-            if let Some(&(last_at, last)) = characters.get(index + 2)
-                && mark(last)
-            {
-                found.push(text[at..last_at + last.len_utf8()].to_owned());
-            }
-        }
-    }
-    // Words, and words with what stands before them.
-    let mut from = 0;
-    while let Some((start, end)) = class::next::<{ Kinds::ALL }>(text, Class::Word, from) {
-        from = end;
-        if (2..=24).contains(&(end - start)) && found.len() < 2000 {
-            let word = &text[start..end];
-            found.push(word.to_owned());
-            if word.ends_with([':', '=']) && text[end..].starts_with(' ') {
-                found.push(format!("{word} "));
-            }
-            found.push(word.trim_matches(|character: char| !character.is_alphanumeric()).to_owned());
-        }
-    }
-    found.retain(|literal| !literal.is_empty());
-    found
 }

@@ -1,14 +1,20 @@
 //! Predicates over the examples: thresholds at the roundest number of a gap, equality
 //! with values that recur, keywords that recur. One for each distinct set of rows.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use auto_json::{Number, NumberKind, Value};
+use auto_json::{Number, Value};
 use auto_lang::{Expr, Op, cost, literal_cost};
 
 use crate::bank::{Bank, TermId};
 use crate::rules::{LOG_UNIT, log2};
 use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows};
+
+mod thresholds;
+mod words;
+
+pub use thresholds::threshold;
+use words::{is_common, keywords};
 
 /// Something that holds in some rows.
 #[derive(Clone, Debug)]
@@ -30,6 +36,8 @@ enum Test {
     Compare(Op, TermId, Number),
     Equals(TermId, Id),
     Keyword(Op, usize, String),
+    /// A relation of two texts of the input, in the form of each.
+    Related(Op, usize, usize),
     Null(TermId),
     /// That a leaf of the decision list is defined.
     Defined(usize),
@@ -41,6 +49,18 @@ enum Test {
 struct Form {
     expression: Expr,
     texts: Vec<Option<String>>,
+    written: Written,
+}
+
+/// How the letters of a form are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// As in the input, where it has no capitals.
+    Plain,
+    /// As in the input, where it has capitals.
+    Cased,
+    /// In lowercase, by the operator.
+    Lowered,
 }
 
 /// All predicates of a bank.
@@ -53,18 +73,14 @@ pub struct Predicates {
 /// The most terms of a kind that predicates are made from.
 const MAX_TERMS: usize = 150;
 
+/// What it costs that two texts of the input are related: which two says it all.
+const RELATION_COST: u32 = 10;
+
+/// The most texts that are related with each other.
+const MAX_RELATED: usize = 12;
+
 /// Terms dearer than this make no predicates.
 const MAX_COST: u32 = 24;
-
-/// Words so frequent in English that one of them seldom is why something was decided.
-const FUNCTION_WORDS: &[&str] = &[
-    "a", "about", "again", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
-    "could", "did", "do", "does", "for", "from", "get", "had", "has", "have", "he", "hello", "her", "here", "hi",
-    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "like", "me", "my", "need", "no", "not", "of",
-    "on", "one", "or", "our", "out", "please", "she", "so", "some", "than", "thank", "thanks", "that", "the", "their",
-    "them", "there", "they", "this", "to", "too", "up", "us", "very", "want", "was", "we", "were", "what", "when",
-    "where", "which", "who", "why", "will", "with", "would", "you", "your",
-];
 
 impl Predicates {
     /// No predicates.
@@ -77,6 +93,7 @@ impl Predicates {
         let mut maker = Maker { bank, rows: all_rows(bank.rows()), best: HashMap::new(), all: Vec::new() };
         maker.terms(interner, meter);
         let forms = maker.keywords(interner, meter);
+        maker.relations(&forms, meter);
         let mut all = maker.all;
         all.sort_by_key(|predicate| predicate.cost);
         name_in_order(&mut all);
@@ -113,6 +130,9 @@ impl Predicates {
             Test::Keyword(op, form, keyword) => {
                 let form = self.forms[*form].expression.clone();
                 Expr::Call(*op, vec![form, Expr::Literal(keyword.as_str().into())])
+            }
+            Test::Related(op, left, right) => {
+                Expr::Call(*op, [left, right].map(|form| self.forms[*form].expression.clone()).to_vec())
             }
             // Said by `default`, not by a test.
             Test::Defined(_) => Expr::Literal(Value::Bool(true)),
@@ -198,11 +218,6 @@ fn name_in_order(all: &mut [Predicate]) {
             all[index].bits = log2(place as u64 + 2) + LOG_UNIT;
         }
     }
-}
-
-/// Whether all words are such as nothing is decided by.
-fn is_common(keyword: &str) -> bool {
-    keyword.split(' ').all(|word| FUNCTION_WORDS.contains(&word))
 }
 
 fn opposite(op: Op) -> Op {
@@ -333,6 +348,10 @@ impl Maker<'_> {
     fn keywords(&mut self, interner: &mut Interner, meter: &mut Meter) -> Vec<Form> {
         let forms = self.forms(interner);
         for (index, form) in forms.iter().enumerate() {
+            // Keywords are looked for in lowercase.
+            if form.written == Written::Cased {
+                continue;
+            }
             let keywords = keywords(&form.texts);
             // What it takes to say which of them.
             let bits = 4 + keywords.len().next_power_of_two().trailing_zeros();
@@ -357,6 +376,43 @@ impl Maker<'_> {
         forms
     }
 
+    /// Whether two texts of the input are equal, or one contains or begins or ends with the
+    /// other, as they are or in lowercase.
+    fn relations(&mut self, forms: &[Form], meter: &mut Meter) {
+        let joined = |expression: &Expr| matches!(expression, Expr::Call(Op::Concat, _));
+        let single = |form: &usize| match &forms[*form].expression {
+            Expr::Call(Op::Lower, of) => !of.iter().any(joined),
+            expression => !joined(expression),
+        };
+        let forms_of: Vec<usize> = (0..forms.len()).filter(single).take(MAX_RELATED).collect();
+        for op in [Op::Eq, Op::Contains, Op::Starts, Op::Ends] {
+            for &left in &forms_of {
+                for &right in forms_of.iter().filter(|&&form| form != left) {
+                    let cases = [forms[left].written, forms[right].written];
+                    let apart = cases.contains(&Written::Cased) && cases.contains(&Written::Lowered);
+                    if apart || (op == Op::Eq && left > right) || !meter.take(self.bank.rows()) {
+                        continue;
+                    }
+                    let texts = || forms[left].texts.iter().zip(&forms[right].texts);
+                    let holds = |(left, right): (&Option<String>, &Option<String>)| match (left, right) {
+                        (Some(left), Some(right)) => match op {
+                            Op::Contains => left.contains(right.as_str()),
+                            Op::Starts => left.starts_with(right.as_str()),
+                            Op::Ends => left.ends_with(right.as_str()),
+                            _ => left == right,
+                        },
+                        _ => false,
+                    };
+                    let rows = texts().enumerate().filter(|(_, pair)| holds(*pair));
+                    let rows = rows.fold(0, |set, (row, _)| set | 1 << row);
+                    let partial = texts().any(|(left, right)| left.is_none() || right.is_none());
+                    let own = RELATION_COST + 2 * u32::from(cases.contains(&Written::Lowered));
+                    self.add(rows, own + op.info().cost, Test::Related(op, left, right), partial);
+                }
+            }
+        }
+    }
+
     fn forms(&self, interner: &Interner) -> Vec<Form> {
         let bank = self.bank;
         let texts =
@@ -369,7 +425,13 @@ impl Maker<'_> {
             .collect();
         let mut forms = Vec::new();
         for (expression, texts) in &roots {
-            forms.push(lowered(expression.clone(), texts.iter().map(|text| text.map(str::to_owned)).collect()));
+            let texts: Vec<Option<String>> = texts.iter().map(|text| text.map(str::to_owned)).collect();
+            let form = lowered(expression.clone(), texts.clone());
+            let is_cased = form.written == Written::Lowered;
+            forms.push(form);
+            if is_cased {
+                forms.push(Form { expression: expression.clone(), texts, written: Written::Cased });
+            }
         }
         let free: Vec<&(Expr, Vec<Option<&str>>)> = roots
             .iter()
@@ -395,141 +457,7 @@ fn lowered(expression: Expr, texts: Vec<Option<String>>) -> Form {
     };
     let lowered: Vec<Option<String>> = texts.iter().map(|text| text.as_ref().map(lower)).collect();
     if lowered == texts {
-        return Form { expression, texts };
+        return Form { expression, texts, written: Written::Plain };
     }
-    Form { expression: Expr::Call(Op::Lower, vec![expression]), texts: lowered }
-}
-
-/// Candidates for keywords: what recurs, and not everywhere. Whole words, longest first,
-/// then beginnings, so that of those that say the same the most telling one is taken.
-fn keywords(texts: &[Option<String>]) -> Vec<(String, bool)> {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for text in texts.iter().flatten() {
-        let mut own: BTreeSet<&str> = BTreeSet::new();
-        let mut before: Option<(usize, usize)> = None;
-        let mut start = None;
-        for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
-            match (start, character.is_alphanumeric()) {
-                (None, true) => start = Some(at),
-                (Some(from), false) => {
-                    own.insert(&text[from..at]);
-                    if let Some((earlier, end)) = before
-                        && from == end + 1
-                    {
-                        own.insert(&text[earlier..at]);
-                    }
-                    before = Some((from, at));
-                    start = None;
-                }
-                _ => {}
-            }
-        }
-        own.into_iter().for_each(|word| *seen.entry(word).or_default() += 1);
-    }
-    let recurs = |count: usize| count >= 2 && count < texts.len();
-    let mut keywords: Vec<(String, bool)> =
-        seen.iter().filter(|(_, count)| recurs(**count)).map(|(word, _)| ((*word).to_owned(), true)).collect();
-    // In order, words with a common beginning are neighbours.
-    let words: Vec<&str> = seen.keys().copied().filter(|word| !word.contains(' ')).collect();
-    let mut stems: BTreeSet<String> = BTreeSet::new();
-    for pair in words.windows(2) {
-        let common = pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
-        if common >= 4 {
-            stems.insert(pair[0].chars().take(common).collect());
-        }
-    }
-    stems.retain(|stem| !seen.get(stem.as_str()).is_some_and(|count| recurs(*count)));
-    keywords.extend(stems.into_iter().map(|stem| (stem, false)));
-    // Single words before pairs, which are longer by nature.
-    keywords.sort_by_key(|(word, whole)| (!whole, word.contains(' '), std::cmp::Reverse(word.len())));
-    keywords
-}
-
-/// The roundest comparison that holds for `above` and not for `below`, the lesser number.
-pub fn threshold(below: &Number, above: &Number) -> Option<(Op, Number)> {
-    let (low, low_scale) = below.parts()?;
-    let (high, high_scale) = above.parts()?;
-    let scale = low_scale.max(high_scale);
-    let widen = |mantissa: i128, own: u16| mantissa.checked_mul(10i128.checked_pow(u32::from(scale - own))?);
-    let (low, high) = (widen(low, low_scale)?, widen(high, high_scale)?);
-    let number = |mantissa: i128| if scale == 0 { Number::integer(mantissa) } else { short(mantissa, scale) };
-    let at_least = roundest(low + 1, high);
-    // `gt` of the lower end says the same, where that is rounder.
-    if roundness(low, low, high) < roundness(at_least, low, high) {
-        return Some((Op::Gt, number(low)?));
-    }
-    Some((Op::Ge, number(at_least)?))
-}
-
-/// The number as an integer where it is one.
-fn short(mantissa: i128, scale: u16) -> Option<Number> {
-    let decimal = Number::decimal(mantissa, scale)?;
-    match decimal.parts() {
-        Some((whole, 0)) if decimal.kind() == NumberKind::Decimal => Number::integer(whole),
-        _ => Some(decimal),
-    }
-}
-
-/// The roundest number from `low` to `high`.
-fn roundest(low: i128, high: i128) -> i128 {
-    let mut unit = 1i128;
-    let mut best = high;
-    while let Some(next) = unit.checked_mul(10) {
-        if high.div_euclid(next).saturating_mul(next) < low {
-            break;
-        }
-        unit = next;
-    }
-    let first = low.div_euclid(unit) + i128::from(low.rem_euclid(unit) != 0);
-    let last = high.div_euclid(unit);
-    for multiple in first..=last.min(first + 99) {
-        let candidate = multiple * unit;
-        if roundness(candidate, low, high) < roundness(best, low, high) {
-            best = candidate;
-        }
-    }
-    best
-}
-
-/// Less is rounder: fewer significant digits, then 1, 2 or 5, then other multiples of 5,
-/// then near the middle.
-fn roundness(number: i128, low: i128, high: i128) -> (u32, u8, u128) {
-    let mut significant = number.unsigned_abs();
-    while significant != 0 && significant.is_multiple_of(10) {
-        significant /= 10;
-    }
-    let digits = significant.checked_ilog10().map_or(0, |log| log + 1);
-    let middle = low + (high - low) / 2;
-    let rank = match significant {
-        0 | 1 | 2 | 5 => 0,
-        other if other.is_multiple_of(5) => 1,
-        _ => 2,
-    };
-    (digits, rank, number.abs_diff(middle))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(below: &str, above: &str) -> String {
-        let number = |text: &str| Value::parse(text).unwrap().as_number().copied().unwrap();
-        let (op, limit) = threshold(&number(below), &number(above)).unwrap();
-        format!("{op} {}", limit.text())
-    }
-
-    #[test]
-    fn thresholds_are_round() {
-        assert_eq!(at("499", "500"), "ge 500");
-        assert_eq!(at("250", "251"), "gt 250");
-        assert_eq!(at("120", "900"), "ge 500");
-        assert_eq!(at("300", "450"), "ge 400");
-        assert_eq!(at("960", "1480"), "ge 1000");
-        assert_eq!(at("249", "260"), "ge 250");
-        assert_eq!(at("-7", "3"), "ge 0");
-        assert_eq!(at("0.2", "0.9"), "ge 0.5");
-        assert_eq!(at("1.5", "2.25"), "ge 2");
-        assert_eq!(at("3", "3.25"), "gt 3");
-        assert_eq!(at("99.99", "100.0"), "ge 100");
-    }
+    Form { expression: Expr::Call(Op::Lower, vec![expression]), texts: lowered, written: Written::Lowered }
 }

@@ -2,21 +2,20 @@
 //! apart into their fields, lists into their items, texts into parts; what is left is
 //! looked up in the bank or decided by rules.
 
-use auto_json::{Number, Value};
-use auto_lang::{Expr, Op, cost, literal_cost};
+use auto_json::Value;
+use auto_lang::{Expr, Op, cost};
 
-use crate::affine;
 use crate::bank::Bank;
-use crate::concat::{self, Material, Part, Piece};
 use crate::constants::Constants;
-use crate::context;
-use crate::dates::{self, DateSource};
-use crate::numbers::{self, NumberSource};
+use crate::dates::DateSource;
+use crate::numbers::NumberSource;
 use crate::positions::Source;
 use crate::predicates::Predicates;
-use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows, rows};
+use crate::values::{Id, Interner, Meter, UNDEFINED, all_rows};
 
 mod branches;
+mod leaves;
+mod parts;
 
 /// An expression that has the wanted column, and its cost.
 pub type Solution = (Expr, u32);
@@ -33,14 +32,11 @@ const CHEAP: u32 = 11;
 /// The level at which decisions are tried, before dearer terms.
 const BRANCH_LEVEL: usize = 3;
 
+/// The levels at which lists are looked for: with the cheapest sources, then with the others.
+const LIST_LEVELS: [usize; 2] = [0, 2];
+
 /// The most solutions kept for one target.
 const KEEP: usize = 4;
-
-/// The most texts that are tried as parts of a `concat`.
-const MAX_PIECES: usize = 3000;
-
-/// The most texts that parts are cut from.
-const MAX_SOURCES: usize = 8;
 
 /// What a search works with.
 pub struct Solver<'a> {
@@ -74,6 +70,8 @@ pub struct Solver<'a> {
     most_levels: usize,
     /// Whether this is the search of an exception.
     nested: bool,
+    /// Whether the target is an item of a list of fixed length.
+    pub in_list: bool,
 }
 
 impl<'a> Solver<'a> {
@@ -106,6 +104,7 @@ impl<'a> Solver<'a> {
             level: 0,
             most_levels,
             nested: false,
+            in_list: false,
         }
     }
 
@@ -253,8 +252,9 @@ impl<'a> Solver<'a> {
             if !labels && most > CHEAP {
                 found.extend(self.solve_concat(target, all_rows(target.len()), most));
             }
-            if found.is_empty() && level == 0 {
-                found.extend(crate::lists::solve(self, target));
+            if found.is_empty() && LIST_LEVELS.contains(&level) && (level == 0 || !self.in_list) {
+                let dearer = if level == 0 { 0 } else { LEVELS[0] + 1 };
+                found.extend(crate::lists::solve(self, target, dearer));
                 if found.iter().all(|(_, cost)| *cost > MANY_STEPS) {
                     kept = std::mem::take(&mut found);
                 }
@@ -324,173 +324,6 @@ impl<'a> Solver<'a> {
         !target.iter().enumerate().all(copied)
     }
 
-    /// A number that is another and a constant, added or multiplied.
-    fn solve_number(&mut self, target: &[Id]) -> Vec<Solution> {
-        let wanted: Option<Vec<Number>> =
-            target.iter().map(|&id| self.interner.get(id).and_then(Value::as_number).copied()).collect();
-        let Some(wanted) = wanted else { return Vec::new() };
-        let mut found = Vec::new();
-        for (id, term) in self.bank.terms() {
-            if term.kind != Kind::Number || !term.total || !term.varies {
-                continue;
-            }
-            let own: Option<Vec<Number>> = self
-                .bank
-                .column(id)
-                .iter()
-                .map(|&id| self.interner.get(id).and_then(Value::as_number).copied())
-                .collect();
-            let Some(own) = own else { continue };
-            for (op, swapped, constant) in affine::constants(&own, &wanted) {
-                let own = self.bank.expr(id, self.interner);
-                let constant = Expr::Literal(Value::Number(constant));
-                let arguments = if swapped { vec![constant, own] } else { vec![own, constant] };
-                let expression = Expr::Call(op, arguments);
-                let own = cost(&expression);
-                found.push((expression, own));
-            }
-        }
-        found
-    }
-
-    /// A text that is a number, printed.
-    fn solve_printed(&mut self, target: &[Id]) -> Vec<Solution> {
-        let number = |&id: &Id| {
-            let text = self.interner.text(id)?;
-            let value = Value::parse(text).ok().filter(|value| value.as_number().is_some())?;
-            (value.to_string() == text).then_some(value)
-        };
-        let numbers: Option<Vec<Value>> = target.iter().map(number).collect();
-        let Some(numbers) = numbers else { return Vec::new() };
-        let numbers: Vec<Id> = numbers.into_iter().map(|number| self.interner.intern(number)).collect();
-        let mut found = self.bank.lookup(&numbers, self.interner);
-        found.extend(self.solve_number(&numbers));
-        let print = |(number, own): Solution| (Expr::Call(Op::Text, vec![number]), own + Op::Text.info().cost + 2);
-        found.into_iter().map(print).collect()
-    }
-
-    /// A part of an input text, told by what stands left and right of it.
-    fn solve_context(&mut self, target: &[Id]) -> Vec<Solution> {
-        let mut candidates = Vec::new();
-        for (id, term) in self.bank.terms() {
-            if term.kind != Kind::Text || term.cost > 8 || !term.total {
-                continue;
-            }
-            let texts = self.bank.column(id).iter().zip(target);
-            let pairs: Option<Vec<(&str, &str)>> =
-                texts.map(|(&own, &part)| Some((self.interner.text(own)?, self.interner.text(part)?))).collect();
-            if let Some(pairs) = pairs {
-                let root = self.bank.expr(id, self.interner);
-                candidates.extend(
-                    context::candidates(&pairs).into_iter().map(|context| (context, root.clone(), pairs.clone())),
-                );
-            }
-        }
-        let mut found = Vec::new();
-        for ((left, right), root, pairs) in candidates {
-            if !self.meter.take(pairs.len()) {
-                break;
-            }
-            if let Some(expression) = context::part(root, &left, &right, &pairs) {
-                let own = cost(&expression);
-                found.push((expression, own));
-            }
-        }
-        found
-    }
-
-    fn make_sources(&mut self) {
-        if self.sources.is_none() {
-            self.sources = Some(sources(&self.bank, self.interner, self.meter));
-        }
-        if self.numbers.is_none() {
-            self.numbers = Some(numbers::sources(&self.bank, self.interner, self.meter));
-        }
-        if self.dates.is_none() {
-            self.dates = Some(dates::sources(&self.bank, self.interner, self.meter));
-        }
-    }
-
-    /// Lists whose items, one after the other, are a text of the input: it is cut at
-    /// positions. What is the same punctuation everywhere is said as it is.
-    pub fn solve_segments(&mut self, lists: &[Vec<Id>]) -> Option<Solution> {
-        self.make_sources();
-        let texts: Option<Vec<Vec<&str>>> =
-            lists.iter().map(|list| list.iter().map(|&id| self.interner.text(id)).collect()).collect();
-        let texts = texts?;
-        let whole: Vec<String> = texts.iter().map(|parts| parts.concat()).collect();
-        let source = self.sources.iter().flatten().find(|source| {
-            source.texts.iter().zip(&whole).all(|(text, whole)| text.as_deref() == Some(whole.as_str()))
-        })?;
-        let ends = |cell: usize| -> Vec<u32> {
-            texts.iter().map(|parts| parts[..cell].iter().map(|part| part.len() as u32).sum()).collect()
-        };
-        let mut cells = Vec::new();
-        let mut total = Op::Cut.info().cost;
-        for cell in 0..texts[0].len() {
-            let first = texts[0][cell];
-            let punctuation = !first.contains(char::is_alphanumeric) && !first.is_empty();
-            if punctuation && texts.iter().all(|parts| parts[cell] == first) {
-                cells.push(Expr::Literal(first.into()));
-                total += literal_cost(&first.into());
-                continue;
-            }
-            let from = source.place(&ends(cell))?;
-            let end = ends(cell + 1);
-            let near = source.after(&from).into_iter().filter(|to| to.at == end);
-            let to = source.place(&end).into_iter().chain(near).min_by_key(|to| to.cost)?;
-            total += source.cost + from.cost + to.cost;
-            cells.push(source.part(&from, &to));
-        }
-        Some((Expr::List(cells), total))
-    }
-
-    /// Texts cut into parts, in the rows of a set; none dearer than `most`.
-    fn solve_concat(&mut self, target: &[Id], set: Rows, most: u32) -> Option<Solution> {
-        self.make_sources();
-        let rows: Vec<usize> = rows(set).collect();
-        let mut targets = vec![""; target.len()];
-        for &row in &rows {
-            targets[row] = self.interner.text(target[row])?;
-        }
-        let mut pieces = Vec::new();
-        let mut makers = Vec::new();
-        let text_column = |column: &[Id]| column.iter().map(|&id| self.interner.text(id)).collect::<Vec<_>>();
-        for (column, expression, cost) in &self.solved {
-            if rows.iter().all(|&row| self.interner.kind(column[row]) == Kind::Text) {
-                pieces.push(Piece { texts: text_column(column), cost: *cost });
-                makers.push(Maker::Expression(expression));
-            }
-        }
-        for (id, term) in self.bank.terms() {
-            if term.kind == Kind::Text && term.varies && pieces.len() < MAX_PIECES {
-                pieces.push(Piece { texts: text_column(self.bank.column(id)), cost: term.cost });
-                makers.push(Maker::Term(id));
-            }
-        }
-        let material = Material {
-            pieces: &pieces,
-            sources: self.sources.as_deref().unwrap_or_default(),
-            numbers: self.numbers.as_deref().unwrap_or_default(),
-            dates: self.dates.as_deref().unwrap_or_default(),
-        };
-        let (parts, own) = concat::deduce(&targets, &rows, &material, most, self.meter)?;
-        let make = |part: &Part| match part {
-            Part::Constant(text) => Expr::Literal(text.as_str().into()),
-            Part::Piece(piece) => match makers[*piece] {
-                Maker::Expression(expression) => expression.clone(),
-                Maker::Term(id) => self.bank.expr(id, self.interner),
-            },
-            Part::Printed(derived) => derived.printed.expr(),
-            Part::Cut { source, case, from, to } => case.expr(material.sources[*source].part(from, to)),
-        };
-        let mut parts: Vec<Expr> = parts.iter().map(make).collect();
-        if parts.len() == 1 {
-            return parts.pop().map(|only| (only, own));
-        }
-        Some((Expr::Call(Op::Concat, parts), own))
-    }
-
     /// The value of an expression in a row.
     pub fn value_at(&self, expression: &Expr, row: usize) -> Option<Value> {
         let input = self.interner.get(*self.inputs.get(row)?)?;
@@ -499,23 +332,6 @@ impl<'a> Solver<'a> {
         }
         auto_lang::eval_in(expression, &Value::Null, &[(crate::lists::variable(self.depth), input)])
     }
-}
-
-/// The texts that parts are cut from: the cheapest that are no parts of texts themselves.
-fn sources(bank: &Bank, interner: &Interner, meter: &mut Meter) -> Vec<Source> {
-    let roots = bank.terms().filter(|(id, term)| term.kind == Kind::Text && term.varies && bank.is_source(*id));
-    let mut roots: Vec<_> = roots.map(|(id, term)| (term.cost, id)).collect();
-    roots.sort_unstable();
-    let source = |(cost, id): (u32, _)| {
-        let texts = bank.column(id).iter().map(|&value| interner.text(value).map(str::to_owned)).collect();
-        Source::new(bank.expr(id, interner), cost, texts, meter)
-    };
-    roots.into_iter().take(MAX_SOURCES).map(source).collect()
-}
-
-enum Maker<'a> {
-    Term(crate::bank::TermId),
-    Expression(&'a Expr),
 }
 
 /// The records of the fields' solutions: the cheapest of all, then each next best of one
