@@ -5,6 +5,7 @@ pub mod compile;
 mod contract;
 mod doctor;
 mod explain;
+mod export;
 mod gc;
 pub mod import;
 mod inspect;
@@ -32,6 +33,7 @@ pub enum Verb {
     Run(run::Opts),
     Inspect(inspect::Opts),
     Explain(explain::Opts),
+    Export(export::Opts),
     Pass(pass::Opts),
     Gc(gc::Opts),
     Doctor(doctor::Opts),
@@ -61,6 +63,7 @@ impl Verb {
             Verb::Run(opts) => opts.run(global),
             Verb::Inspect(opts) => opts.run(global),
             Verb::Explain(opts) => opts.run(global),
+            Verb::Export(opts) => opts.run(global),
             Verb::Pass(opts) => opts.run(global),
             Verb::Gc(opts) => opts.run(global),
             Verb::Doctor(opts) => opts.run(global),
