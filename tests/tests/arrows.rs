@@ -48,6 +48,10 @@ fn nothing_in_the_host_needs_the_command_line() {
     let serve = needs(Path::new("host/serve"), Path::new("host"));
     assert!(serve.iter().all(|arrow| below.iter().any(|one| arrow.ends_with(one))), "{serve:?}");
     assert_eq!(needs(Path::new("host/registry"), Path::new("host")), ["auto-registry needs auto-files"]);
+    assert_eq!(
+        needs(Path::new("host/config"), Path::new("host")),
+        ["auto-config needs auto-files", "auto-config needs auto-registry"]
+    );
     assert_eq!(needs(Path::new("host/files"), Path::new("")), [""; 0], "files are written below everything else");
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use auto_config::ConfigError;
 use auto_engine::FaultClass;
+use auto_registry::{Class, RegistryError};
 use auto_runtime::LoadError;
 use auto_schema::cbin::Damage;
 use auto_schema::contract::ContractError;
@@ -154,6 +156,28 @@ fn way_out(code: &str) -> &'static str {
 /// A file that was never an artifact is refused; one that was is damaged.
 fn damage_exit(code: &str) -> Exit {
     if matches!(code, "not-wasm" | "component" | "imports" | "unsealed") { Exit::Refused } else { Exit::Integrity }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        let failure = Failure::new(Exit::Usage, error.code, error.message);
+        if error.at.is_empty() { failure } else { failure.at(error.at) }
+    }
+}
+
+impl From<RegistryError> for Failure {
+    fn from(error: RegistryError) -> Failure {
+        let exit = match error.class {
+            Class::Refused => Exit::Refused,
+            Class::Usage => Exit::Usage,
+            Class::Integrity => Exit::Integrity,
+        };
+        let failure = Failure::new(exit, error.code, error.message);
+        match error.help {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    }
 }
 
 impl From<ContractError> for Failure {

@@ -11,6 +11,7 @@ mod lines;
 mod memory;
 mod models;
 mod options;
+mod registries;
 mod reply;
 mod spool;
 mod tier0;
@@ -41,12 +42,12 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return misunderstood(&as_shown(error)),
     };
     let report = if cli.verb.owns_stdout(cli.global.json) { Report::Stderr } else { Report::Stdout };
-    let reply = cli.verb.run(&cli.global).unwrap_or_else(Reply::from);
+    let reply = cli.global.load().and_then(|()| cli.verb.run(&cli.global)).unwrap_or_else(Reply::from);
     reply.print(cli.global.json, report)
 }
 

@@ -1,10 +1,14 @@
 //! The options that every verb takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use auto_config::Config;
 use auto_engine::Limits;
 use clap::Args;
+
+use crate::failure::Failure;
+use crate::inputs;
 
 /// More stack than any program has use for. Calls in a row each have theirs, on one thread.
 const LARGEST_STACK: u64 = 256 << 20;
@@ -62,9 +66,42 @@ pub struct Global {
     /// The largest input of an artifact, in bytes
     #[arg(long, global = true, value_name = "BYTES")]
     pub max_input: Option<u64>,
+    /// What holds where no flag and no variable says otherwise [default: auto.toml in this
+    /// folder, where it is there]
+    #[arg(long, global = true, value_name = "FILE", env = "AUTO_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// What that file says.
+    #[arg(skip)]
+    pub file: Config,
 }
 
 impl Global {
+    /// Reads the file, and takes from it what no flag says. Codes: those of `auto_config`.
+    pub fn load(&mut self) -> Result<(), Failure> {
+        self.file = match &self.config {
+            Some(path) => {
+                inputs::note(path);
+                Config::read(path)?
+            }
+            None => Config::beside(Path::new(""))?,
+        };
+        let (limits, file) = (&self.file.limits, &self.file);
+        self.passes = self.passes.take().or_else(|| file.passes.folder.clone());
+        self.cache_bytes = self.cache_bytes.or(file.cache.bytes);
+        self.fuel = self.fuel.or(limits.fuel);
+        self.memory = self.memory.or(limits.memory);
+        self.deadline = self.deadline.or(limits.deadline);
+        self.table_entries = self.table_entries.or(limits.table_entries);
+        self.stack = self.stack.or(limits.stack);
+        self.instances = self.instances.or(limits.instances);
+        self.max_output = self.max_output.or(limits.max_output);
+        self.max_depth = self.max_depth.or(limits.max_depth);
+        self.max_value = self.max_value.or(limits.max_value);
+        self.max_log = self.max_log.or(limits.max_log);
+        self.max_input = self.max_input.or(limits.max_input);
+        Ok(())
+    }
+
     /// The limits of pass calls, as far as flags set them.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -81,13 +118,13 @@ impl Global {
         }
     }
 
-    /// The cache folder: the flag, `$AUTO_CACHE`, or `auto` in the user's cache folder;
-    /// none where the user has no home.
+    /// The cache folder: the flag, `$AUTO_CACHE`, that of `auto.toml`, or `auto` in the user's
+    /// cache folder; none where the user has no home.
     pub fn cache_folder(&self) -> Option<PathBuf> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
         let user = || absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        let given = self.cache.clone().or_else(|| variable("AUTO_CACHE"));
+        let given = self.cache.clone().or_else(|| variable("AUTO_CACHE")).or_else(|| self.file.cache.folder.clone());
         given.or_else(|| user().map(|folder| folder.join("auto")))
     }
 }

@@ -11,6 +11,7 @@ pub mod import;
 mod inspect;
 mod pass;
 mod record;
+mod registry;
 mod run;
 mod verify;
 
@@ -35,6 +36,7 @@ pub enum Verb {
     Explain(explain::Opts),
     Export(export::Opts),
     Pass(pass::Opts),
+    Registry(registry::Opts),
     Gc(gc::Opts),
     Doctor(doctor::Opts),
 }
@@ -47,6 +49,7 @@ impl Verb {
             Verb::Contract(opts) => opts.owns_stdout(),
             Verb::Compile(opts) => opts.owns_stdout(),
             Verb::Run(opts) => opts.owns_stdout(json),
+            Verb::Registry(opts) => opts.owns_stdout(),
             _ => false,
         }
     }
@@ -65,6 +68,7 @@ impl Verb {
             Verb::Explain(opts) => opts.run(global),
             Verb::Export(opts) => opts.run(global),
             Verb::Pass(opts) => opts.run(global),
+            Verb::Registry(opts) => opts.run(global),
             Verb::Gc(opts) => opts.run(global),
             Verb::Doctor(opts) => opts.run(global),
         }

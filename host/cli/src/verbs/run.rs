@@ -15,6 +15,7 @@ use crate::files;
 use crate::lines::{Line, Lines};
 use crate::models::ModelOptions;
 use crate::options::Global;
+use crate::registries::RegistryOption;
 use crate::reply::{Exit, Reply, say};
 use crate::tier0::{self, Answered, Tier0, Tier0Options};
 use crate::tools::{self, Processes, ToolOptions};
@@ -28,6 +29,9 @@ use crate::tools::{self, Processes, ToolOptions};
 /// it stands for, and with --store that answer is recorded for the next compile. Exit code 0 then,
 /// too; where the artifact trapped or broke a limit, stderr says ALARM.
 ///
+/// What comes from the registry has to be signed by a trusted key and meet the policy of
+/// auto.toml; so has a file, where auto.toml has a policy.
+///
 /// An artifact that may ask for tools runs only if every one of them is given. What it asks
 /// is said on stderr, one line a call.
 #[derive(Args)]
@@ -37,8 +41,10 @@ use crate::tools::{self, Processes, ToolOptions};
     auto-host run triage.cbin --stdio --tier0 'python3 agent.py' --store auto.db\n  \
     auto-host run inbox.cbin --input '{\"id\":7}' --tool 'look-up=python3 look_up.py'")]
 pub struct Opts {
-    /// The artifact
+    /// The artifact: a file, or its name or id in the registry
     file: PathBuf,
+    #[command(flatten)]
+    registry: RegistryOption,
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
@@ -81,7 +87,7 @@ impl Opts {
 
     fn answer(self, global: &Global) -> Result<Reply, Failure> {
         let sandbox = Sandbox::with_cache(limits(global), artifact_cache(global)?)?;
-        let bytes = files::read(&self.file)?;
+        let bytes = self.registry.artifact(global, &self.file)?;
         let program =
             Program::load(&sandbox, &bytes).map_err(|error| Failure::from(error).at(shown_path(&self.file)))?;
         let most = sandbox.limits().input;
