@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
 mod call;
 mod classify;
 mod clock;
+mod edge;
 // Here and not under `tests/`: an integration test would have cargo build the component
 // crates twice, for abort and for unwind, into files of the same name.
 #[cfg(test)]
@@ -32,6 +33,7 @@ struct Options {
 enum Family {
     Call(call::Options),
     Classify(classify::Options),
+    Edge(edge::Options),
     Passes(passes::Options),
     Synth(synth::Options),
 }
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let done = match Options::parse().family {
         Family::Call(options) => options.run(),
         Family::Classify(options) => options.run(),
+        Family::Edge(options) => options.run(),
         Family::Passes(options) => options.run(),
         Family::Synth(options) => options.run(),
     };

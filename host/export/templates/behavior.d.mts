@@ -53,4 +53,6 @@ export class Behavior {
   resumeText(state: Uint8Array, reply: Reply<string>): TextOutcome;
   assess(input: Input): Novelty;
   assessText(input: string): Novelty;
+  /** How many bytes of memory the artifact has now; 0 where no instance is kept. */
+  readonly memoryBytes: number;
 }

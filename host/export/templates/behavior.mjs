@@ -75,6 +75,11 @@ export class Behavior {
     });
   }
 
+  /** How many bytes of memory the artifact has now; 0 where no instance is kept. */
+  get memoryBytes() {
+    return this.#live?.memory.buffer.byteLength ?? 0;
+  }
+
   #call(size, work) {
     if (size > MAX_INPUT) throw tooLarge();
     const live = this.#live ?? new Live(this.#module);
@@ -117,35 +122,30 @@ class Live {
   }
 
   place(string) {
-    // A unit of UTF-16 has at most three bytes of UTF-8.
-    const room = string.length * 3;
-    const at = this.realloc(0, 0, 1, room) >>> 0;
-    this.refresh();
-    this.within(at, room, "room");
-    const { bytes } = this;
-    let size = 0;
-    if (string.length < 256) {
-      for (; size < string.length; size++) {
-        const unit = string.charCodeAt(size);
-        if (unit > 127) break;
-        bytes[at + size] = unit;
-      }
-    }
-    if (size < string.length) {
+    const size = string.length;
+    if (size >= 256 || !isAscii(string)) {
       // A half of a pair has no UTF-8; it would become another character unnoticed.
       if (LONE.test(string)) throw new BehaviorError("bad-input", "the text holds half a surrogate pair");
-      size = encoder.encodeInto(string, bytes.subarray(at, at + room)).written;
+      return this.placeBytes(encoder.encode(string));
     }
-    if (size > MAX_INPUT) throw tooLarge();
+    const at = this.room(size);
+    const { bytes } = this;
+    for (let index = 0; index < size; index++) bytes[at + index] = string.charCodeAt(index);
     return [at, size];
   }
 
   placeBytes(given) {
-    const at = this.realloc(0, 0, 1, given.length) >>> 0;
-    this.refresh();
-    this.within(at, given.length, "room");
+    if (given.length > MAX_INPUT) throw tooLarge();
+    const at = this.room(given.length);
     this.bytes.set(given, at);
     return [at, given.length];
+  }
+
+  room(size) {
+    const at = this.realloc(0, 0, 1, size) >>> 0;
+    this.refresh();
+    this.within(at, size, "room");
+    return at;
   }
 
   outcome(at) {
@@ -207,6 +207,11 @@ class Live {
       throw new BehaviorError("bad-output", "the artifact returned a text that is not UTF-8");
     }
   }
+}
+
+function isAscii(string) {
+  for (let index = 0; index < string.length; index++) if (string.charCodeAt(index) > 127) return false;
+  return true;
 }
 
 function tooLarge() {

@@ -157,6 +157,12 @@ class Behavior:
 
         return self._call(len(given), work)
 
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes of memory the artifact has now; 0 where no instance is kept."""
+        with self._lock:
+            return 0 if self._live is None else self._live.memory.data_len(self._live.store)
+
     def _call(self, size: int, work: Any) -> Any:
         if size > MAX_INPUT:
             raise BehaviorError("too-large", f"the input has more than {MAX_INPUT} bytes")
