@@ -5,6 +5,7 @@ The README shows how; ``_session`` says what a session is, ``_record`` writes,
 """
 
 from ._chat import ModelError, openai_chat
+from ._clients import anthropic, openai
 from ._json import RecordingError
 from ._operations import (
     bound,
@@ -25,11 +26,13 @@ __all__ = [
     "ModelError",
     "RecordingError",
     "ReplayedError",
+    "anthropic",
     "bound",
     "branch",
     "env_read",
     "memory_op",
     "model_call",
+    "openai",
     "openai_chat",
     "replay",
     "span",

@@ -67,24 +67,23 @@ class Recorder(Session):
             error, output, attrs = refused, "null", {}
             raise
         finally:
-            times = {"duration_us": str(duration_us), "started_at_us": str(call.started_us)}
-            span = {
-                "v": VERSION,
-                "t": "span",
-                "trace_id": self._trace_id,
-                "span_id": call.number,
-                "parent_span_id": None if call.parent is None else call.parent.number,
-                "seq": call.number,
-                "kind": call.kind,
-                "name": call.name,
-                "error": None if error is None else _told(error),
-                "started_at_ms": call.started_us // 1_000,
-                "duration_ms": duration_us // 1_000,
-                "attrs": {**attrs, **times},
-            }
-            line = _line(span, {"input": call.input_json, "output": output})
+            line = self._span(call, error, output, attrs, duration_us)
             with self._lock:
                 self._write(line)
+
+    def _span(
+        self, call: Call, error: Optional[BaseException], output: str, attrs: Dict[str, str], duration_us: int
+    ) -> bytes:
+        """The line of an operation, written out: every operation of an agent waits for it."""
+        times = {"duration_us": str(duration_us), "started_at_us": str(call.started_us)}
+        told = "null" if error is None else to_json(_told(error), "an error")
+        parent = "null" if call.parent is None else call.parent.number
+        return (
+            f'{{"attrs":{to_json({**attrs, **times}, "attributes")},"duration_ms":{duration_us // 1_000},"error":{told},'
+            f'"input":{call.input_json},"kind":"{call.kind}","name":{to_json(call.name, "a name")},"output":{output},'
+            f'"parent_span_id":{parent},"seq":{call.number},"span_id":{call.number},'
+            f'"started_at_ms":{call.started_us // 1_000},"t":"span","trace_id":"{self._trace_id}","v":{VERSION}}}\n'
+        ).encode("utf-8")
 
     def declare_output(self, output_json: str) -> None:
         now = time.time_ns() // 1_000_000
