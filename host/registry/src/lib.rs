@@ -23,9 +23,11 @@ mod name;
 mod parcel;
 mod policy;
 mod registry;
+pub mod remote;
 mod report;
 mod statement;
 mod time;
+mod transfer;
 
 pub use collect::{Collected, Reach};
 pub use dsse::{Envelope, PAYLOAD_TYPE, Signature, pre_authentication, read_bundle, write_bundle};
@@ -41,6 +43,7 @@ pub use registry::{Added, Artifact, ListedTag, Listing, Registry};
 pub use report::{Report, SignatureState, Signed};
 pub use statement::Statement;
 pub use time::{now, rfc3339};
+pub use transfer::{Pulled, pull, push};
 
 /// What may go wrong here.
 pub type Result<T> = core::result::Result<T, RegistryError>;

@@ -59,6 +59,27 @@ impl Registry {
         Ok(log.head().id)
     }
 
+    /// The intact bytes of an artifact that is here already.
+    pub(crate) fn stored(&self, id: Digest) -> Option<Vec<u8>> {
+        self.folder().object(id).ok()
+    }
+
+    /// Keeps the bytes of an artifact until what is said about it comes ([`Registry::staged`]);
+    /// `gc` removes them where that never happens. Codes: those of [`Cbin::read`], `too-large`,
+    /// `unwritable`.
+    pub fn stage(&self, bytes: &[u8]) -> Result<Digest> {
+        if bytes.len() as u64 > crate::LARGEST_ARTIFACT {
+            return Err(RegistryError::refused("too-large", "the artifact is larger than a registry takes"));
+        }
+        Cbin::read(bytes)?;
+        self.folder().put(bytes)
+    }
+
+    /// What was staged, or is here. Codes: `object-missing`, `object-damaged`.
+    pub fn staged(&self, id: Digest) -> Result<Vec<u8>> {
+        self.folder().object(id)
+    }
+
     /// Takes a parcel in, all of it or nothing.
     ///
     /// Codes: those of [`Registry::expect`], [`Report::of`] and [`Report::accept`],

@@ -4,3 +4,4 @@
 //! Nothing here knows the command line: it brings what is served, and who stands behind it.
 
 pub mod http;
+pub mod registry;

@@ -5,6 +5,7 @@ mod diff;
 mod keys;
 mod list;
 mod tag;
+mod transfer;
 mod verify;
 
 use std::path::PathBuf;
@@ -60,6 +61,9 @@ enum Action {
     Log(tag::Log),
     Verify(verify::Verify),
     Diff(diff::Diff),
+    Push(transfer::Push),
+    Pull(transfer::Pull),
+    Serve(transfer::Serve),
     /// Remove what nothing leads to
     ///
     /// Artifacts stay, and all that their tags ever led to, unless --untagged is given.
@@ -96,6 +100,9 @@ impl Opts {
             Action::Log(opts) => opts.run(global),
             Action::Verify(opts) => opts.run(global),
             Action::Diff(opts) => opts.run(global),
+            Action::Push(opts) => opts.run(global),
+            Action::Pull(opts) => opts.run(global),
+            Action::Serve(opts) => opts.run(global),
             Action::Gc { registry, untagged, dry_run } => collect(global, &registry, Reach { dry_run, untagged }),
         }
     }
