@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use auto_json::Canonical;
 use auto_schema::shown_path;
 
+use crate::evidence::Declarations;
 use crate::rows::{Kept, Recorded};
 use crate::{Digest, Store, StoreError};
 
@@ -35,6 +36,8 @@ pub struct Census {
     pub kinds: Vec<Row>,
     /// One row per kind and name, in that order.
     pub operations: Vec<Row>,
+    /// All inputs by how often they were seen, seldom ones first.
+    pub seen: Vec<Seen>,
     /// The divergent inputs with the most spans, most first.
     pub divergent: Vec<Divergent>,
     /// The runs as wholes; `None` where no run declared both its input and its output.
@@ -68,7 +71,27 @@ pub struct Tally {
     pub spans: u64,
     /// Microseconds that these took, as far as recorded.
     pub micros: u64,
+    /// Spans that say what they cost.
+    pub priced: u64,
+    /// What they say they cost, in micro-USD.
+    pub cost: u64,
+    /// Tokens, as far as spans say.
+    pub tokens: u64,
 }
+
+/// Inputs that were seen about equally often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// At least so often.
+    pub least: u64,
+    /// At most so often; none for the last.
+    pub most: Option<u64>,
+    /// How much of it there is.
+    pub tally: Tally,
+}
+
+/// From how often on inputs are counted apart: once, twice, and so on.
+const OFTEN: [u64; 6] = [1, 2, 3, 6, 11, 101];
 
 /// An input with several outputs, or with errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,20 +135,23 @@ impl Share {
 /// Everything recorded for one operation and input.
 struct Group {
     input: Kept,
-    spans: u64,
-    micros: u64,
+    tally: Tally,
     errors: u64,
     outputs: HashSet<Digest>,
 }
 
 impl Group {
     fn of(input: Kept) -> Group {
-        Group { input, spans: 0, micros: 0, errors: 0, outputs: HashSet::new() }
+        Group { input, tally: Tally { inputs: 1, ..Tally::default() }, errors: 0, outputs: HashSet::new() }
     }
 
-    fn add(&mut self, output: Digest, failed: bool, micros: u64) {
-        self.spans += 1;
-        self.micros = self.micros.saturating_add(micros);
+    fn add(&mut self, output: Digest, failed: bool, micros: u64, (cost, tokens): (Option<u64>, Option<u64>)) {
+        let tally = &mut self.tally;
+        tally.spans += 1;
+        tally.micros = tally.micros.saturating_add(micros);
+        tally.priced += u64::from(cost.is_some());
+        tally.cost = tally.cost.saturating_add(cost.unwrap_or(0));
+        tally.tokens = tally.tokens.saturating_add(tokens.unwrap_or(0));
         if failed {
             self.errors += 1;
         } else {
@@ -134,7 +160,7 @@ impl Group {
     }
 
     fn witnessed(&self) -> bool {
-        self.spans >= 2
+        self.tally.spans >= 2
     }
 
     fn deterministic(&self) -> bool {
@@ -147,10 +173,13 @@ impl Group {
 }
 
 impl Tally {
-    fn add(&mut self, group: &Group) {
-        self.inputs += 1;
-        self.spans += group.spans;
-        self.micros = self.micros.saturating_add(group.micros);
+    fn add(&mut self, more: &Tally) {
+        self.inputs += more.inputs;
+        self.spans += more.spans;
+        self.micros = self.micros.saturating_add(more.micros);
+        self.priced += more.priced;
+        self.cost = self.cost.saturating_add(more.cost);
+        self.tokens = self.tokens.saturating_add(more.tokens);
     }
 }
 
@@ -160,13 +189,13 @@ impl Row {
     }
 
     fn add(&mut self, group: &Group) {
-        self.all.add(group);
+        self.all.add(&group.tally);
         self.errors += group.errors;
         if group.witnessed() {
-            self.witnessed.add(group);
+            self.witnessed.add(&group.tally);
         }
         if group.deterministic() {
-            self.deterministic.add(group);
+            self.deterministic.add(&group.tally);
         }
     }
 }
@@ -185,11 +214,11 @@ struct Counted {
 }
 
 impl Counted {
-    fn add(&mut self, trace: &Recorded) {
+    fn add(&mut self, trace: &Recorded, declared: &mut Declarations<'_>) -> Result<(), StoreError> {
         match (trace.input, trace.output) {
             (Some(input), Some(output)) => {
                 let group = self.runs.entry(input.digest).or_insert_with(|| Group::of(input));
-                group.add(output.digest, false, 0);
+                group.add(output.digest, false, 0, (None, None));
             }
             (None, None) => {}
             _ => self.one_sided += 1,
@@ -201,8 +230,27 @@ impl Counted {
             }
             let groups = self.operations.entry((span.kind.clone(), span.name.clone())).or_default();
             let group = groups.entry(span.input.digest).or_insert_with(|| Group::of(span.input));
-            group.add(span.output.digest, span.error.is_some(), span.duration.unwrap_or(0));
+            let (cost, tokens) = declared.of(&span.attributes)?;
+            let figures = (cost.known(), tokens.known());
+            group.add(span.output.digest, span.error.is_some(), span.duration.unwrap_or(0), figures);
         }
+        Ok(())
+    }
+
+    /// All inputs by how often they were seen.
+    fn seen(&self) -> Vec<Seen> {
+        let mut seen: Vec<Seen> = OFTEN
+            .iter()
+            .enumerate()
+            .map(|(at, &least)| Seen { least, most: OFTEN.get(at + 1).map(|next| next - 1), tally: Tally::default() })
+            .collect();
+        for group in self.operations.values().flat_map(HashMap::values) {
+            let at = OFTEN.partition_point(|&least| least <= group.tally.spans);
+            if let Some(seen) = at.checked_sub(1).and_then(|at| seen.get_mut(at)) {
+                seen.tally.add(&group.tally);
+            }
+        }
+        seen
     }
 
     fn runs(&self) -> Option<Runs> {
@@ -227,12 +275,9 @@ impl Store {
             return Err(no_task(self, task, known.keys().map(String::as_str)));
         }
         let mut counted = Counted::default();
-        let seal = self.recordings(task, |trace| {
-            if !trace.partial {
-                counted.add(trace);
-            }
-            Ok(())
-        })?;
+        let mut declared = Declarations::new(self);
+        let seal =
+            self.recordings(task, |trace| if trace.partial { Ok(()) } else { counted.add(trace, &mut declared) })?;
         let mut census = Census {
             task: task.to_owned(),
             traces: seal.traces,
@@ -241,6 +286,7 @@ impl Store {
             total: Row::default(),
             kinds: Vec::new(),
             operations: Vec::new(),
+            seen: counted.seen(),
             divergent: self.most_divergent(&counted)?,
             runs: counted.runs(),
         };
@@ -264,15 +310,15 @@ impl Store {
         for (operation, groups) in &counted.operations {
             found.extend(groups.values().filter(|group| group.divergent()).map(|group| (operation, group)));
         }
-        found.sort_by_key(|(_, group)| Reverse(group.spans));
-        let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.spans);
+        found.sort_by_key(|(_, group)| Reverse(group.tally.spans));
+        let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.tally.spans);
         let mut divergent = Vec::new();
-        for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.spans >= least) {
+        for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.tally.spans >= least) {
             divergent.push(Divergent {
                 kind: kind.clone(),
                 name: name.clone(),
                 input: self.text(group.input.row)?,
-                spans: group.spans,
+                spans: group.tally.spans,
                 outputs: group.outputs.len() as u64,
                 errors: group.errors,
             });

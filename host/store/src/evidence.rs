@@ -159,7 +159,7 @@ struct Recording {
 
 /// A figure that an agent may have declared.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Figure {
+pub(crate) enum Figure {
     /// Nothing was declared so far.
     #[default]
     Silent,
@@ -180,7 +180,7 @@ impl Figure {
         }
     }
 
-    fn known(self) -> Option<u64> {
+    pub(crate) fn known(self) -> Option<u64> {
         if let Figure::Known(value) = self { Some(value) } else { None }
     }
 
@@ -206,17 +206,17 @@ impl Figure {
 }
 
 /// Reads cost and tokens from attributes; the same attributes are read once.
-struct Declarations<'a> {
+pub(crate) struct Declarations<'a> {
     store: &'a Store,
     known: HashMap<Rc<str>, (Figure, Figure)>,
 }
 
 impl<'a> Declarations<'a> {
-    fn new(store: &'a Store) -> Declarations<'a> {
+    pub(crate) fn new(store: &'a Store) -> Declarations<'a> {
         Declarations { store, known: HashMap::new() }
     }
 
-    fn of(&mut self, attributes: &Rc<str>) -> Result<(Figure, Figure), StoreError> {
+    pub(crate) fn of(&mut self, attributes: &Rc<str>) -> Result<(Figure, Figure), StoreError> {
         if let Some(figures) = self.known.get(attributes) {
             return Ok(*figures);
         }

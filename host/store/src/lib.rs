@@ -22,7 +22,7 @@ mod trace;
 pub use auto_schema::contract::Scope;
 pub use auto_schema::digest::Digest;
 pub use auto_schema::evidence::{Observation, Operation, Reference, Run, Runs as RecordedRuns, evidence_id};
-pub use census::{Census, Divergent, Row, Runs, Share, Tally};
+pub use census::{Census, Divergent, Row, Runs, Seen, Share, Tally};
 pub use error::StoreError;
 pub use ingest::Ingested;
 pub use open::Store;

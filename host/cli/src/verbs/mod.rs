@@ -46,6 +46,7 @@ impl Verb {
     pub fn owns_stdout(&self, json: bool) -> bool {
         match self {
             Verb::Record(opts) => opts.owns_stdout(),
+            Verb::Census(opts) => opts.owns_stdout(),
             Verb::Contract(opts) => opts.owns_stdout(),
             Verb::Compile(opts) => opts.owns_stdout(),
             Verb::Run(opts) => opts.owns_stdout(json),

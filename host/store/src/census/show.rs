@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use auto_json::{Record, Value};
 use auto_schema::shown;
 
-use super::{Census, Divergent, Row, Runs, Share, Tally};
+use super::{Census, Divergent, Row, Runs, Seen, Share, Tally};
 
 /// How many characters of an input are shown at each of its ends.
 const SHOWN: usize = 44;
@@ -44,18 +44,16 @@ impl Row {
     }
 
     fn to_value(&self) -> Value {
-        let tally = |tally: Tally| {
-            Record::new().with("inputs", tally.inputs).with("spans", tally.spans).with("duration_us", tally.micros)
-        };
+        let tally = Tally::to_record;
         let shares = Record::new()
             .with("witnessed_spans_ppm", self.coverage().0)
             .with("deterministic_spans_ppm", self.deterministic_by_spans().0)
             .with("deterministic_inputs_ppm", self.deterministic_by_inputs().0)
             .with("deterministic_time_ppm", self.deterministic_by_time().0);
         let mut record = Record::new()
-            .with("all", tally(self.all))
-            .with("witnessed", tally(self.witnessed))
-            .with("deterministic", tally(self.deterministic))
+            .with("all", tally(&self.all))
+            .with("witnessed", tally(&self.witnessed))
+            .with("deterministic", tally(&self.deterministic))
             .with("errors", self.errors)
             .with("shares", shares);
         if !self.kind.is_empty() {
@@ -88,6 +86,18 @@ impl Row {
     }
 }
 
+impl Tally {
+    fn to_record(&self) -> Record {
+        Record::new()
+            .with("inputs", self.inputs)
+            .with("spans", self.spans)
+            .with("duration_us", self.micros)
+            .with("priced_spans", self.priced)
+            .with("cost_micro_usd", self.cost)
+            .with("tokens", self.tokens)
+    }
+}
+
 impl Census {
     /// The census as JSON; shares in parts per million, `null` for no data.
     pub fn to_value(&self) -> Value {
@@ -103,6 +113,8 @@ impl Census {
                     .with("errors", one.errors),
             )
         };
+        let seen =
+            |seen: &Seen| Value::Record(seen.tally.to_record().with("least", seen.least).with("most", seen.most));
         let runs = self.runs.as_ref().map(|runs| {
             let Value::Record(row) = runs.row.to_value() else { return Value::Null };
             row.with("one_sided", runs.one_sided).into()
@@ -115,6 +127,7 @@ impl Census {
             .with("total", self.total.to_value())
             .with("kinds", rows(&self.kinds))
             .with("operations", rows(&self.operations))
+            .with("seen", self.seen.iter().map(seen).collect::<Vec<_>>())
             .with("divergent", self.divergent.iter().map(divergent).collect::<Vec<_>>())
             .with("runs", runs)
             .into()

@@ -1,5 +1,10 @@
 //! `census`: which parts of a task are secretly a fixed rule.
 
+mod chart;
+mod page;
+
+use std::path::PathBuf;
+
 use auto_schema::shown_path;
 use clap::Args;
 
@@ -21,10 +26,19 @@ pub struct Opts {
     task: String,
     #[command(flatten)]
     store: StoreOption,
+    /// Write a page with charts, for a browser; - is stdout
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 impl Opts {
+    /// Whether stdout is for the page.
+    pub fn owns_stdout(&self) -> bool {
+        self.html.as_deref().is_some_and(files::is_stdout)
+    }
+
     pub fn run(self, _: &Global) -> Result<Reply, Failure> {
+        let page = self.html.as_deref().map(files::Output::at).transpose()?;
         let store = files::store(&self.store.store)?;
         let tasks = store.tasks()?;
         if !tasks.iter().any(|task| task.task == self.task) {
@@ -39,6 +53,9 @@ impl Opts {
         }
         let census = store.census(&self.task)?;
         Spool::beside(&self.store.store).mention();
+        if let Some(page) = page {
+            page.write(page::page(&census).as_bytes())?;
+        }
         let fields = census.to_value().as_record().cloned().unwrap_or_default();
         Ok(Reply::done("census", census.to_string(), fields))
     }
