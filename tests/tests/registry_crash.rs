@@ -3,6 +3,9 @@
 //!
 //! `strace` does it to the real binary, as in `crash.rs`, which says what it needs.
 
+#[path = "registry_transfer/servers.rs"]
+mod servers;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -68,11 +71,25 @@ fn mend(folder: &Path, what: &str) {
 
 /// Does it to the n-th call of a kind, for every n until it meets none.
 fn sweep(shop: &Tool, calls: &str, does: &str, check: impl Fn(&Output, &str)) {
+    let start = || copy(shop);
+    swept(calls, does, &ADD, start, |folder, output, what| {
+        check(output, what);
+        mend(folder, what);
+    });
+}
+
+fn swept(
+    calls: &str,
+    does: &str,
+    arguments: &[&str],
+    start: impl Fn() -> tempfile::TempDir,
+    check: impl Fn(&Path, &Output, &str),
+) {
     for n in 1..200 {
-        let folder = copy(shop);
+        let folder = start();
         let mut command = under(Command::new("strace"), folder.path());
         command.args(["-f", "-qq", "-o", "trace.log", "-e", &format!("trace={calls}")]);
-        command.args(["-e", &format!("inject={calls}:{does}:when={n}")]).arg(binary()).args(ADD);
+        command.args(["-e", &format!("inject={calls}:{does}:when={n}")]).arg(binary()).args(arguments);
         let output = command.output().expect("strace is needed: apt-get install -y strace");
         let what = format!("{calls} {does} at {n}");
         let met = fs::read_to_string(folder.path().join("trace.log")).unwrap_or_default();
@@ -80,9 +97,8 @@ fn sweep(shop: &Tool, calls: &str, does: &str, check: impl Fn(&Output, &str)) {
             assert!(n > 1, "{what}: it met no call");
             return;
         }
-        check(&output, &what);
         let _ = fs::remove_file(folder.path().join("trace.log"));
-        mend(folder.path(), &what);
+        check(folder.path(), &output, &what);
     }
     panic!("{calls} never ends");
 }
@@ -96,6 +112,41 @@ fn an_add_that_is_killed_anywhere_leaves_the_state_before_or_after() {
             scope.spawn(move || half.iter().for_each(|calls| sweep(shop, calls, "signal=KILL", |_, _| {})));
         }
     });
+}
+
+/// A pull into a folder that has an older artifact under that name.
+#[test]
+fn a_pull_that_is_killed_anywhere_leaves_the_state_before_or_after() {
+    let shop = shop();
+    let served = Tool::new();
+    let status = Command::new("cp").arg("-a").arg(shop.path("auto-registry")).arg(served.folder()).status().unwrap();
+    assert!(status.success());
+    for name in ["plain.cbin", "ours.pem"] {
+        fs::copy(shop.path(name), served.path(name)).unwrap();
+    }
+    assert!(served.run(&ADD).status.success());
+    let server = servers::Served::start(served, &[]);
+    let pull = ["registry", "pull", "shout", "--from", &server.url];
+    for calls in ["write", "fsync", "rename,renameat,renameat2", "unlink,unlinkat"] {
+        swept(
+            calls,
+            "signal=KILL",
+            &pull,
+            || copy(&shop),
+            |folder, _, what| {
+                let got = host(folder, &["registry", "get", "shout", "--out", "got.cbin"]);
+                assert!(got.status.success(), "{what}: {}", printed(&got));
+                let bytes = |name: &str| fs::read(folder.join(name)).unwrap();
+                assert!([bytes("shout.cbin"), bytes("plain.cbin")].contains(&bytes("got.cbin")), "{what}");
+                for command in [&pull[..], &["registry", "get", "shout", "--out", "got.cbin"], &["registry", "gc"]] {
+                    let output = host(folder, command);
+                    assert!(output.status.success(), "{what}, then {command:?}: {}", printed(&output));
+                }
+                assert_eq!(bytes("got.cbin"), bytes("plain.cbin"), "{what}");
+                assert_eq!(fs::read_dir(folder.join("auto-registry/objects")).unwrap().count(), 5, "{what}");
+            },
+        );
+    }
 }
 
 #[test]

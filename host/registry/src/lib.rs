@@ -43,7 +43,7 @@ pub use registry::{Added, Artifact, ListedTag, Listing, Registry};
 pub use report::{Report, SignatureState, Signed};
 pub use statement::Statement;
 pub use time::{now, rfc3339};
-pub use transfer::{Pulled, pull, push};
+pub use transfer::{Pulled, pull, push, push_keys};
 
 /// What may go wrong here.
 pub type Result<T> = core::result::Result<T, RegistryError>;

@@ -28,6 +28,8 @@ pub struct Pulled {
 /// Codes: those of [`Registry::receive`] and of the remote, `unknown-name`, `unknown-id`,
 /// `digest-mismatch`.
 pub fn pull(registry: &Registry, remote: &dyn Remote, reference: &Reference, policy: &Policy) -> Result<Pulled> {
+    // First: what was asked for may be signed by a key that was revoked.
+    registry.merge_keys(&read_bundle(&remote.keys()?)?)?;
     let papers = match reference {
         Reference::Tag(tag) => remote.papers(tag)?.ok_or_else(|| absent("unknown-name", reference))?,
         Reference::Id(id) => remote.papers_of(id)?.ok_or_else(|| absent("unknown-id", reference))?,
@@ -66,6 +68,14 @@ pub fn push(registry: &Registry, remote: &dyn Remote, reference: &Reference, pol
     let parcel = registry.pack(reference, policy)?;
     remote.publish(&parcel)?;
     Ok(Digest::of(&parcel.artifact))
+}
+
+/// Hands over what keys say of each other, so that others learn of a revocation whatever else
+/// they can still pull; gives how many statements.
+pub fn push_keys(registry: &Registry, remote: &dyn Remote) -> Result<usize> {
+    let keys = registry.keys()?;
+    remote.publish_keys(keys.statements())?;
+    Ok(keys.statements().len())
 }
 
 fn absent(code: &'static str, reference: &Reference) -> RegistryError {

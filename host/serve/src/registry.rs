@@ -7,13 +7,14 @@
 //! | `GET /v1/list` | ids of artifacts, tags with number and id |
 //! | `GET /v1/tags/TAG/NAME` | the log of a tag, what is said of the artifact, what keys say |
 //! | `PUT /v1/tags/TAG/NAME` | the same, for an artifact that was put before |
+//! | `GET /v1/keys`, `PUT` | what keys say of each other; what no key that counts here says is passed over |
 //! | `GET /v1/artifacts/ID`, `PUT` | the file; nobody sees it before what is said of it was put |
 //! | `GET /v1/artifacts/ID/statements`, `PUT` | what is said of an artifact without a tag |
 //!
 //! `PUT` needs the token; without one nobody may put anything. `GET` needs it where that was asked
 //! for.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use auto_json::{Record, Value};
 use auto_registry::{
@@ -26,6 +27,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
+use tokio::sync::Semaphore;
 
 use crate::http::{Bounds, Hidden, Problem, health, json, presented, router};
 
@@ -44,94 +46,114 @@ pub struct Desk {
     pub bounds: Bounds,
 }
 
+/// How much is read, checked and written at the same time; others wait.
+const AT_WORK: usize = 16;
+
+/// The desk, and what is kept for it.
+struct Office {
+    desk: Desk,
+    work: Semaphore,
+    /// The list of the registry as it was last: making one looks at every byte.
+    listed: Mutex<Option<(Digest, Record)>>,
+}
+
 type Served = Result<Response, Problem>;
-type Shared = State<Arc<Desk>>;
+type Shared = State<Arc<Office>>;
 
 /// The routes, with `/health` and `/ready`.
 pub fn routes(desk: Desk) -> Router {
-    let desk = Arc::new(desk);
-    let work = desk.clone();
-    let served: Router<Arc<Desk>> = Router::new()
+    let office = Arc::new(Office { desk, work: Semaphore::new(AT_WORK), listed: Mutex::new(None) });
+    let ready = office.clone();
+    let served: Router<Arc<Office>> = Router::new()
         .route("/v1/list", get(list))
+        .route("/v1/keys", get(get_keys).put(put_keys))
         .route("/v1/tags/{tag}/{*name}", get(get_tag).put(put_tag))
         .route("/v1/artifacts/{id}", get(get_artifact).put(put_artifact))
         .route("/v1/artifacts/{id}/statements", get(get_statements).put(put_statements));
-    let ready = move || work.registry.version().map(|_| Record::new()).map_err(problem);
-    health(router().merge(served.with_state(desk)), Arc::new(ready))
+    let ready = move || ready.desk.registry.version().map(|_| Record::new()).map_err(problem);
+    health(router().merge(served.with_state(office)), Arc::new(ready))
 }
 
-async fn list(State(desk): Shared, headers: HeaderMap) -> Served {
-    desk.let_read(&headers)?;
-    blocking(move || {
-        let listing = desk.registry.list(&desk.policy)?;
-        let usable = listing.artifacts.iter().filter(|(_, found)| found.as_ref().is_ok_and(|one| one.accept().is_ok()));
-        let artifacts: Vec<Value> = usable.map(|(id, _)| id.to_string().into()).collect();
-        let tags = listing.tags.iter().filter_map(|one| {
-            let (number, id) = one.head.as_ref().ok()?;
-            Some((one.tag.to_string(), Record::new().with("number", *number).with("id", id.to_string()).into()))
-        });
-        Ok(Record::new().with("artifacts", artifacts).with("tags", tags.collect::<Record>()))
-    })
-    .await
-    .map(object)
+async fn list(State(office): Shared, headers: HeaderMap) -> Served {
+    office.desk.let_read(&headers)?;
+    office.do_work(Office::list).await.map(object)
 }
 
-async fn get_tag(State(desk): Shared, Path((tag, name)): Path<(String, String)>, headers: HeaderMap) -> Served {
-    desk.let_read(&headers)?;
+async fn get_keys(State(office): Shared, headers: HeaderMap) -> Served {
+    office.desk.let_read(&headers)?;
+    let keys = office.do_work(|office| Ok(office.desk.registry.keys()?.statements().to_vec())).await?;
+    Ok(object(Record::new().with("keys", String::from_utf8_lossy(&write_bundle(&keys)).into_owned())))
+}
+
+async fn put_keys(State(office): Shared, headers: HeaderMap, body: Body) -> Served {
+    office.desk.let_write(&headers)?;
+    let body = office.desk.bounds.read_body(body).await?;
+    let taken = office.do_work(move |office| office.desk.registry.merge_keys(&read_bundle(&text(&body, "keys")?)?));
+    Ok(object(Record::new().with("taken", taken.await?)))
+}
+
+async fn get_tag(State(office): Shared, Path((tag, name)): Path<(String, String)>, headers: HeaderMap) -> Served {
+    office.desk.let_read(&headers)?;
     let reference = Reference::Tag(named(&tag, &name)?);
-    blocking(move || desk.registry.pack(&reference, &desk.policy)).await.map(|parcel| object(papers(&parcel)))
+    office
+        .do_work(move |office| office.desk.registry.pack(&reference, &office.desk.policy))
+        .await
+        .map(|parcel| object(papers(&parcel)))
 }
 
-async fn get_statements(State(desk): Shared, Path(id): Path<String>, headers: HeaderMap) -> Served {
-    desk.let_read(&headers)?;
+async fn get_statements(State(office): Shared, Path(id): Path<String>, headers: HeaderMap) -> Served {
+    office.desk.let_read(&headers)?;
     let reference = Reference::Id(digest(&id)?);
-    blocking(move || desk.registry.pack(&reference, &desk.policy)).await.map(|parcel| object(papers(&parcel)))
+    office
+        .do_work(move |office| office.desk.registry.pack(&reference, &office.desk.policy))
+        .await
+        .map(|parcel| object(papers(&parcel)))
 }
 
-async fn get_artifact(State(desk): Shared, Path(id): Path<String>, headers: HeaderMap) -> Served {
-    desk.let_read(&headers)?;
+async fn get_artifact(State(office): Shared, Path(id): Path<String>, headers: HeaderMap) -> Served {
+    office.desk.let_read(&headers)?;
     let reference = Reference::Id(digest(&id)?);
-    let found = blocking(move || desk.registry.get(&reference, &desk.policy)).await?;
+    let found = office.do_work(move |office| office.desk.registry.get(&reference, &office.desk.policy)).await?;
     let mut response = Response::new(Body::from(found.bytes));
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/wasm"));
     Ok(response)
 }
 
-async fn put_artifact(State(desk): Shared, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Served {
+async fn put_artifact(State(office): Shared, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Served {
     // Before a byte of the body is read.
-    desk.let_write(&headers)?;
+    office.desk.let_write(&headers)?;
     let id = digest(&id)?;
-    let bytes = desk.bounds.read_body(body).await?;
+    let bytes = office.desk.bounds.read_body(body).await?;
     if Digest::of(&bytes) != id {
         let message = format!("these are not the bytes of {id}");
         return Err(Problem::new(StatusCode::BAD_REQUEST, "digest-mismatch", message).help("send them again"));
     }
-    blocking(move || desk.registry.stage(&bytes)).await?;
+    office.do_work(move |office| office.desk.registry.stage(&bytes)).await?;
     Ok(json(StatusCode::CREATED, Value::from(Record::new().with("id", id.to_string())).to_string()))
 }
 
 async fn put_tag(
-    State(desk): Shared,
+    State(office): Shared,
     Path((tag, name)): Path<(String, String)>,
     headers: HeaderMap,
     body: Body,
 ) -> Served {
-    desk.let_write(&headers)?;
+    office.desk.let_write(&headers)?;
     let tag = named(&tag, &name)?;
-    let body = desk.bounds.read_body(body).await?;
-    let added = blocking(move || {
+    let body = office.desk.bounds.read_body(body).await?;
+    let added = office.do_work(move |office| {
         let log = TagLog::parse(&tag, &text(&body, "log")?)?;
         let id = log.head().id;
-        desk.take(id, Some(log), &body)
+        office.desk.take(id, Some(log), &body)
     });
     added.await.map(object)
 }
 
-async fn put_statements(State(desk): Shared, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Served {
-    desk.let_write(&headers)?;
+async fn put_statements(State(office): Shared, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Served {
+    office.desk.let_write(&headers)?;
     let id = digest(&id)?;
-    let body = desk.bounds.read_body(body).await?;
-    blocking(move || desk.take(id, None, &body)).await.map(object)
+    let body = office.desk.bounds.read_body(body).await?;
+    office.do_work(move |office| office.desk.take(id, None, &body)).await.map(object)
 }
 
 impl Desk {
@@ -167,13 +189,37 @@ impl Desk {
     }
 }
 
-/// Runs what reads and writes files where it holds nobody up.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> auto_registry::Result<T> + Send + 'static,
-) -> Result<T, Problem> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(problem),
-        Err(_) => Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "panic", "the request could not be served")),
+impl Office {
+    /// Runs what reads and writes files where it holds nobody up, and not too much of it at once.
+    async fn do_work<T: Send + 'static>(
+        self: &Arc<Office>,
+        work: impl FnOnce(&Office) -> auto_registry::Result<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        // It is never closed.
+        let _turn = self.work.acquire().await;
+        let office = self.clone();
+        match tokio::task::spawn_blocking(move || work(&office)).await {
+            Ok(done) => done.map_err(problem),
+            Err(_) => Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "panic", "the request could not be served")),
+        }
+    }
+
+    fn list(&self) -> auto_registry::Result<Record> {
+        let version = self.desk.registry.version()?;
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = listed.as_ref().filter(|(of, _)| *of == version) {
+            return Ok(known.clone());
+        }
+        let listing = self.desk.registry.list(&self.desk.policy)?;
+        let usable = listing.artifacts.iter().filter(|(_, found)| found.as_ref().is_ok_and(|one| one.accept().is_ok()));
+        let artifacts: Vec<Value> = usable.map(|(id, _)| id.to_string().into()).collect();
+        let tags = listing.tags.iter().filter_map(|one| {
+            let (number, id) = one.head.as_ref().ok()?;
+            Some((one.tag.to_string(), Record::new().with("number", *number).with("id", id.to_string()).into()))
+        });
+        let record = Record::new().with("artifacts", artifacts).with("tags", tags.collect::<Record>());
+        *listed = Some((version, record.clone()));
+        Ok(record)
     }
 }
 

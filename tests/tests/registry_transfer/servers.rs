@@ -1,4 +1,5 @@
 //! Servers for the tests of push and pull: ours, Debian's OCI registry, and some that misbehave.
+#![allow(dead_code, reason = "each test file uses some of these")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 /// `auto-host registry serve` in a folder of its own.
 pub struct Served {
     pub url: String,
-    _folder: Tool,
+    pub folder: Tool,
     child: Child,
 }
 
@@ -32,7 +33,7 @@ impl Served {
         assert!(url.starts_with("http://127.0.0.1:"), "{line}");
         // Whatever else it says is let through, so that it never waits for somebody to read it.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Served { url, _folder: folder, child }
+        Served { url, folder, child }
     }
 }
 

@@ -12,6 +12,7 @@ use auto_schema::digest::Digest;
 use reqwest::Url;
 
 use crate::Result;
+use crate::dsse::Envelope;
 use crate::error::RegistryError;
 use crate::name::TagName;
 use crate::parcel::Parcel;
@@ -43,6 +44,12 @@ pub trait Remote {
 
     /// Hands a parcel over.
     fn publish(&self, parcel: &Parcel) -> Result<()>;
+
+    /// What keys say of each other, whatever became of the tags that they signed.
+    fn keys(&self) -> Result<Vec<u8>>;
+
+    /// Hands that over. Code: `needs-name` where the registry takes it with a tag alone.
+    fn publish_keys(&self, statements: &[Envelope]) -> Result<()>;
 }
 
 /// How one gets in.

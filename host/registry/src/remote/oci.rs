@@ -18,7 +18,7 @@ use reqwest::{Method, Url};
 use super::http::{Ask, Got, Http};
 use super::own::lacks;
 use super::{Access, Papers, Remote, base, checked, is_loopback};
-use crate::dsse::write_bundle;
+use crate::dsse::{Envelope, write_bundle};
 use crate::error::RegistryError;
 use crate::log::TagLog;
 use crate::name::TagName;
@@ -269,6 +269,16 @@ impl Remote for Oci {
             self.refer(&repository, &subject, &descriptor.into(), tag)?;
         }
         self.put_manifest(&repository, tag.tag(), MANIFEST, &wasm).map(|_| ())
+    }
+
+    /// They come with each tag.
+    fn keys(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn publish_keys(&self, _statements: &[Envelope]) -> Result<()> {
+        let message = "an OCI registry has what keys say beside each tag, and nowhere else";
+        Err(RegistryError::usage("needs-name", message).help("push a name that a trusted key has signed"))
     }
 }
 

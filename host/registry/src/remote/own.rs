@@ -6,6 +6,7 @@
 //! | `PUT /v1/tags/TAG/NAME` | the same; the artifact was put before |
 //! | `GET`, `PUT /v1/artifacts/ID` | the file |
 //! | `GET`, `PUT /v1/artifacts/ID/statements` | `{"keys", "statements"}` |
+//! | `GET`, `PUT /v1/keys` | `{"keys"}` |
 //! | `GET /v1/list` | `{"artifacts", "tags"}` |
 
 use auto_json::{Record, Value};
@@ -15,7 +16,7 @@ use reqwest::{Method, Url};
 
 use super::http::{Ask, Got, Http};
 use super::{Access, Papers, Remote, base};
-use crate::dsse::write_bundle;
+use crate::dsse::{Envelope, write_bundle};
 use crate::error::RegistryError;
 use crate::name::TagName;
 use crate::parcel::Parcel;
@@ -97,6 +98,25 @@ impl Remote for Own {
             None => (format!("artifacts/{id}/statements"), body),
         };
         self.put(&path, "application/json", Value::from(body).to_string().into_bytes())
+    }
+
+    fn keys(&self) -> Result<Vec<u8>> {
+        let got = self.http.send(self.ask(Method::GET, "keys")?, LARGEST_PAPERS)?;
+        match got.status {
+            200 => {
+                let value = Value::parse(&got.body).map_err(|error| no_sense(&error.to_string()))?;
+                let keys = value.get("keys").and_then(Value::as_text).ok_or_else(|| no_sense("it sends no keys"))?;
+                Ok(keys.as_bytes().to_vec())
+            }
+            404 => Ok(Vec::new()),
+            _ => Err(refusal(&got)),
+        }
+    }
+
+    fn publish_keys(&self, statements: &[Envelope]) -> Result<()> {
+        let keys = String::from_utf8_lossy(&write_bundle(statements)).into_owned();
+        let body = Value::from(Record::new().with("keys", keys));
+        self.put("keys", "application/json", body.to_string().into_bytes())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use auto_json::Record;
 use auto_registry::remote::{self, Access, Patience, Remote};
-use auto_registry::{PublicKey, Reference, pull, push};
+use auto_registry::{PublicKey, Reference, pull, push, push_keys};
 use auto_schema::shown_path;
 use auto_serve::http::{Bounds, Hidden, Listener, Stop, is_loopback, runtime};
 use auto_serve::registry::{Desk, routes};
@@ -54,7 +54,11 @@ pub struct Push {
     #[command(flatten)]
     registry: RegistryOption,
     /// Its name, NAME:TAG, or id
-    artifact: Reference,
+    #[arg(required_unless_present = "keys")]
+    artifact: Option<Reference>,
+    /// Only tell a server of ours which keys came and went
+    #[arg(long, conflicts_with = "artifact")]
+    keys: bool,
     /// Where to [default: `remote` of auto.toml]
     #[arg(long, value_name = "URL")]
     to: Option<String>,
@@ -132,9 +136,14 @@ impl Push {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         let registry = self.registry.open(global)?;
         let remote = self.remote.open(global, self.to.as_ref())?;
-        let id = push(&registry, &*remote, &self.artifact, &self.registry.policy(global))?;
-        let fields = Record::new().with("id", id.to_string()).with("artifact", self.artifact.to_string());
-        Ok(Reply::done("pushed", format!("pushed {} ({id})", self.artifact), fields))
+        let Some(artifact) = &self.artifact else {
+            let count = push_keys(&registry, &*remote)?;
+            let text = format!("pushed {count} statements about keys");
+            return Ok(Reply::done("pushed", text, Record::new().with("statements", count)));
+        };
+        let id = push(&registry, &*remote, artifact, &self.registry.policy(global))?;
+        let fields = Record::new().with("id", id.to_string()).with("artifact", artifact.to_string());
+        Ok(Reply::done("pushed", format!("pushed {artifact} ({id})"), fields))
     }
 }
 
