@@ -211,6 +211,7 @@ fn run_refuses_by_rule_what_does_not_meet_the_policy_of_auto_toml() {
                 rule => {
                     assert_eq!(output.status.code(), Some(1), "{name}, {rules}: {said}");
                     assert!(said.contains("error[policy]") && said.contains(rule), "{name}, {rules}: {said}");
+                    assert!(output.stdout.is_empty(), "{name}, {rules}: {said}");
                 }
             }
         }

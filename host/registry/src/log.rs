@@ -11,6 +11,7 @@ use crate::error::RegistryError;
 use crate::key::PrivateKey;
 use crate::keyring::KeyRing;
 use crate::name::TagName;
+use crate::policy::Policy;
 use crate::report::{SignatureState, states};
 use crate::statement::Statement;
 
@@ -145,10 +146,23 @@ impl TagLog {
     }
 
     /// Whether a key that counts has signed the last statement, which vouches for those before
-    /// it. Codes: `bad-signature`, `revoked-key`, `unknown-key`, `unsigned`.
-    pub fn check(&self, ring: &KeyRing) -> Result<()> {
+    /// it: one of those that the policy names, where it names any. Nobody has to have, where the
+    /// policy asks for no signature.
+    ///
+    /// Codes: `bad-signature`, `revoked-key`, `unknown-key`, `unsigned`, `policy`.
+    pub fn accept(&self, ring: &KeyRing, policy: &Policy) -> Result<()> {
+        if policy.signatures == 0 {
+            return Ok(());
+        }
         let states = states(&self.head().envelope, ring);
-        SignatureState::accept(&states, &format!("the tag {}", self.tag))
+        SignatureState::accept(&states, &format!("the tag {}", self.tag))?;
+        let named = |state: &SignatureState| matches!(state, SignatureState::Valid(id) if policy.keys.contains(id));
+        if policy.keys.is_empty() || states.iter().any(named) {
+            return Ok(());
+        }
+        let by: Vec<String> = states.iter().map(SignatureState::key).collect();
+        let message = format!("the tag {} does not meet the policy: keys: it is signed by {}", self.tag, by.join(", "));
+        Err(RegistryError::refused("policy", message).help("the rules are in auto.toml under [registry.policy]"))
     }
 
     /// One statement a line.
@@ -224,12 +238,18 @@ mod tests {
         let (key, stranger) = (PrivateKey::generate().unwrap(), PrivateKey::generate().unwrap());
         let mut ring = KeyRing::default();
         ring.trust(key.public(), "").unwrap();
-        let code = |log: &TagLog, ring: &KeyRing| log.check(ring).map_err(|error| error.code);
+        let policy = Policy::default();
+        let code = |log: &TagLog, ring: &KeyRing| log.accept(ring, &policy).map_err(|error| error.code);
         let good = log(&[b"a"], &key);
         assert_eq!(code(&good, &ring), Ok(()));
         assert_eq!(code(&log(&[b"a"], &stranger), &ring), Err("unknown-key"));
         let nobody = TagLog::append(None, good.tag(), Digest::of(b"a"), "", 7, None);
         assert_eq!(code(&nobody, &ring), Err("unsigned"));
+        assert_eq!(nobody.accept(&ring, &Policy::unsigned()), Ok(()));
+        let other = Policy { keys: vec![stranger.public().id()], ..Policy::default() };
+        assert_eq!(good.accept(&ring, &other).unwrap_err().code, "policy");
+        let ours = Policy { keys: vec![key.public().id()], ..Policy::default() };
+        assert_eq!(good.accept(&ring, &ours), Ok(()));
         let mut bad = good.clone();
         bad.entries[0].envelope.signatures[0].sig[5] ^= 1;
         assert_eq!(code(&bad, &ring), Err("bad-signature"));

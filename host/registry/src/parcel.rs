@@ -47,12 +47,10 @@ impl Registry {
     /// before that is fetched. Keys are to be merged first ([`Registry::merge_keys`]), so that a
     /// revocation stays even where it ends the very thing that was asked for.
     ///
-    /// Codes: `stale-tag`, `tag-forked`, and those of [`TagLog::check`].
+    /// Codes: `stale-tag`, `tag-forked`, and those of [`TagLog::accept`].
     pub fn expect(&self, log: &TagLog, policy: &Policy) -> Result<Digest> {
         let (index, _) = self.folder().index()?;
-        if policy.signatures > 0 {
-            log.check(&index.keys)?;
-        }
+        log.accept(&index.keys, policy)?;
         if let Some(known) = self.known_log(&index, log.tag())? {
             check_follows(log, &known)?;
         }

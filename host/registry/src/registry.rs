@@ -135,9 +135,7 @@ impl Registry {
             Reference::Id(id) => *id,
             Reference::Tag(tag) => {
                 let log = self.log_in(index, tag)?;
-                if policy.signatures > 0 {
-                    log.check(&index.keys)?;
-                }
+                log.accept(&index.keys, policy)?;
                 log.head().id
             }
         };
@@ -193,10 +191,7 @@ impl Registry {
         self.steady(|index| {
             let artifact = |id: &Digest| (*id, self.artifact_in(index, *id, policy).map(|artifact| artifact.report));
             let tag = |tag: &TagName| {
-                let log = self.log_in(index, tag).and_then(|log| match policy.signatures {
-                    0 => Ok(log),
-                    _ => log.check(&index.keys).map(|()| log),
-                });
+                let log = self.log_in(index, tag).and_then(|log| log.accept(&index.keys, policy).map(|()| log));
                 ListedTag { tag: tag.clone(), head: log.map(|log| (log.head().number, log.head().id)) }
             };
             Ok(Listing {
@@ -207,7 +202,7 @@ impl Registry {
     }
 
     /// What a tag led to, from its first statement on. Whether its last one is signed by a key
-    /// that counts is said by [`TagLog::check`]. Codes: `unknown-name`, `bad-tag-log`.
+    /// that counts is said by [`TagLog::accept`]. Codes: `unknown-name`, `bad-tag-log`.
     pub fn log(&self, tag: &TagName) -> Result<TagLog> {
         self.steady(|index| self.log_in(index, tag))
     }
@@ -215,8 +210,8 @@ impl Registry {
     fn log_in(&self, index: &Index, tag: &TagName) -> Result<TagLog> {
         self.known_log(index, tag)?.ok_or_else(|| {
             let others: Vec<String> = index.tags.keys().take(8).map(TagName::to_string).collect();
-            let known = if others.is_empty() { "it has no tags".to_owned() } else { others.join(", ") };
-            let message = format!("nothing is called {tag} in {}: {known}", shown_path(self.path()));
+            let known = if others.is_empty() { "no names".to_owned() } else { others.join(", ") };
+            let message = format!("nothing is called {tag} in {}, which has {known}", shown_path(self.path()));
             RegistryError::refused("unknown-name", message).help("`auto-host registry list` shows what is there")
         })
     }

@@ -71,11 +71,7 @@ impl Log {
         let log = registry.log(&self.name)?;
         let (text, rows) = entries(&log);
         let fields = Record::new().with("tag", self.name.to_string()).with("entries", rows);
-        let checked = match self.registry.policy(global).signatures {
-            0 => Ok(()),
-            _ => log.check(&registry.keys()?),
-        };
-        match checked {
+        match log.accept(&registry.keys()?, &self.registry.policy(global)) {
             Ok(()) => Ok(Reply::done("log", text, fields)),
             Err(error) => {
                 let failure = Failure::from(error);

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use auto_json::{Record, Value};
-use auto_registry::{Evidence, KeyRing, Report, SignatureState, Standing, rfc3339};
+use auto_registry::{Evidence, KeyRing, Reference, Report, SignatureState, Standing, rfc3339};
 use auto_schema::{shown, shown_path};
 use clap::Args;
 
@@ -16,7 +16,7 @@ use crate::reply::{Exit, Reply};
 
 /// Say of an artifact whether it is whole, who signed it, and whether it meets the policy
 ///
-/// Three answers, each for itself. Exit code 6: it is damaged, a signature is wrong, or its key
+/// Three answers, each for itself, and with a name a fourth: whether it leads there by a signed log. Exit code 6: it is damaged, a signature is wrong, or its key
 /// was revoked. 1: it is signed by nobody that is known here, or does not meet the policy.
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host registry verify triage\n  \
@@ -31,16 +31,30 @@ pub struct Verify {
     explain: bool,
 }
 
+/// What there is to say about an artifact.
+struct Found {
+    report: Report,
+    ring: KeyRing,
+    /// Whether the name leads there by somebody's word that counts; none without a name.
+    tag: Option<auto_registry::Result<()>>,
+}
+
 impl Verify {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let (report, ring) = match self.look(global) {
+        let Found { report, ring, tag } = match self.look(global) {
             Ok(found) => found,
             Err(failure) if failure.exit == Exit::Integrity => return Ok(damaged(failure)),
             Err(failure) => return Err(failure),
         };
-        let refused = report.accept().err().map(Failure::from);
+        let refused = tag.clone().unwrap_or(Ok(())).and_then(|()| report.accept()).err().map(Failure::from);
         let mut text = answers(&report, &ring);
         let mut fields = fields(&report, &ring);
+        if let Some(tag) = tag {
+            let code = tag.as_ref().map_or_else(|error| error.code, |()| "ok");
+            let word = if tag.is_ok() { "yes".to_owned() } else { format!("NO, {code}") };
+            text = format!("name       {word}\n{text}");
+            fields.set("name", Record::new().with("ok", tag.is_ok()).with("code", code));
+        }
         if self.explain {
             text.push_str(&numbers(&report));
             fields.set("manifest", report.artifact.manifest.to_value());
@@ -53,16 +67,26 @@ impl Verify {
         Ok(reply.exit(failure.exit))
     }
 
-    fn look(&self, global: &Global) -> Result<(Report, KeyRing), Failure> {
+    fn look(&self, global: &Global) -> Result<Found, Failure> {
         let policy = self.registry.policy(global);
         if let Some(reference) = self.registry.reference(global, &self.artifact) {
             let registry = self.registry.open(global)?;
-            return Ok((registry.look(&reference, &policy)?.report, registry.keys()?));
+            let ring = registry.keys()?;
+            let (id, tag) = match reference {
+                Reference::Id(id) => (id, None),
+                Reference::Tag(tag) => {
+                    let log = registry.log(&tag)?;
+                    (log.head().id, Some(log.accept(&ring, &policy)))
+                }
+            };
+            let report = registry.look(&Reference::Id(id), &policy)?.report;
+            return Ok(Found { report, ring, tag });
         }
         let bytes = files::read(&self.artifact)?;
         let (envelopes, ring) = self.registry.said_of(global, &self.artifact, &bytes)?;
         let report = Report::of(&bytes, &envelopes, &ring, &policy);
-        Ok((report.map_err(|error| Failure::from(error).at(shown_path(&self.artifact)))?, ring))
+        let report = report.map_err(|error| Failure::from(error).at(shown_path(&self.artifact)))?;
+        Ok(Found { report, ring, tag: None })
     }
 }
 
@@ -208,8 +232,9 @@ fn numbers(report: &Report) -> String {
     if let Some(judged) = &manifest.judged {
         line("judge", format!("{} gave {} opinions that the verdict rests on", judged.model, judged.opinions));
     }
+    let word = if report.signers.is_empty() { "said" } else { "signed" };
     for said in &report.evidence {
-        spoken(said, &mut line);
+        spoken(word, said, &mut line);
     }
     if report.evidence.is_empty() {
         line("signed", "nothing: contract, eval run and latencies are unknown".into());
@@ -217,8 +242,8 @@ fn numbers(report: &Report) -> String {
     text
 }
 
-fn spoken(said: &Evidence, line: &mut impl FnMut(&str, String)) {
-    line("signed", format!("at {}", rfc3339(said.at)));
+fn spoken(word: &str, said: &Evidence, line: &mut impl FnMut(&str, String)) {
+    line(word, format!("at {}", rfc3339(said.at)));
     let figure = |of: &Option<Value>, key: &str| {
         of.as_ref()
             .and_then(|of| of.get(key))
