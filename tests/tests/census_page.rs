@@ -46,7 +46,7 @@ fn the_page_is_one_file_that_loads_and_runs_nothing() {
 fn the_page_says_what_the_census_counts() {
     let tool = hostile();
     let (page, census) = page(&tool, "<script>\"'&", "s.db");
-    let at = |path: &[&str]| path.iter().fold(Some(&census), |value, key| value?.get(key)).map(Value::to_string);
+    let at = |path: &[&str]| path.iter().try_fold(&census, |value, key| value.get(key)).map(Value::to_string);
     assert_eq!(at(&["total", "all", "cost_micro_usd"]).as_deref(), Some("2000"), "{census}");
     assert_eq!(at(&["total", "all", "priced_spans"]).as_deref(), Some("2"));
     assert_eq!(at(&["total", "all", "tokens"]).as_deref(), Some("7"));

@@ -44,7 +44,7 @@ impl Row {
     }
 
     fn to_value(&self) -> Value {
-        let tally = Tally::to_record;
+        let tally = |tally: &Tally| tally.to_record();
         let shares = Record::new()
             .with("witnessed_spans_ppm", self.coverage().0)
             .with("deterministic_spans_ppm", self.deterministic_by_spans().0)
@@ -87,7 +87,7 @@ impl Row {
 }
 
 impl Tally {
-    fn to_record(&self) -> Record {
+    fn to_record(self) -> Record {
         Record::new()
             .with("inputs", self.inputs)
             .with("spans", self.spans)
