@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod outside;
+pub mod server;
 pub mod text;
 pub mod tool;
 

@@ -119,6 +119,11 @@ pub fn store(path: &Path) -> Result<Store, Failure> {
     Ok(Store::open_read(path)?)
 }
 
+/// The same of a store that is looked at again and again, and was noted once.
+pub fn store_again(path: &Path) -> Result<Store, Failure> {
+    Ok(Store::open_read(path)?)
+}
+
 /// Opens a store for recording; it may not be what the same command reads.
 pub fn store_for_recording(path: &Path) -> Result<Store, Failure> {
     for suffix in ["", "-wal", "-shm", "-journal"] {

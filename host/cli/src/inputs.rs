@@ -22,6 +22,7 @@ struct Input {
 }
 
 /// What a path names.
+#[derive(PartialEq)]
 struct Place {
     /// The file, where there is one: device and number.
     file: Option<(u64, u64)>,
@@ -60,7 +61,13 @@ fn inputs() -> MutexGuard<'static, Vec<Input>> {
 }
 
 fn add(path: &Path, whole: bool) {
-    inputs().push(Input { path: path.to_owned(), place: Place::of(path), whole });
+    let place = Place::of(path);
+    let mut inputs = inputs();
+    // What looks at the same files again and again notes each as it is once.
+    let known = |input: &Input| input.path == path && input.whole == whole && input.place == place;
+    if !inputs.iter().any(known) {
+        inputs.push(Input { path: path.to_owned(), place, whole });
+    }
 }
 
 /// A file is read.

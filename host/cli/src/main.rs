@@ -3,6 +3,7 @@
 //! Here: the command line itself, and how a verb's end becomes output and exit code.
 
 mod agent;
+mod backing;
 mod components;
 mod failure;
 mod files;
@@ -13,7 +14,9 @@ mod models;
 mod options;
 mod registries;
 mod reply;
+mod shelf;
 mod spool;
+mod taking_in;
 mod tier0;
 mod tools;
 mod verbs;

@@ -1,7 +1,7 @@
 //! Models that a command may ask: which, for how much, and where it is written down.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use auto_engine::{Teacher, Unanswered};
@@ -15,7 +15,7 @@ use crate::inputs;
 use crate::reply::Exit;
 
 /// What models may cost, and what stands for them.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ModelOptions {
     /// The most that models may cost, in US dollars; nothing that costs is asked without it
     #[arg(long, value_name = "USD", default_value = "0")]
@@ -54,6 +54,22 @@ pub struct TeacherOptions {
     pub reissue: bool,
 }
 
+/// Whose money is spent, and how much of it there is.
+#[derive(Clone, Debug)]
+pub struct Purse {
+    /// Whose spending counts.
+    pub session: String,
+    /// The cap; that of the command line where there is none.
+    pub cap: Option<MicroUsd>,
+}
+
+impl Purse {
+    /// That of the command line, for this session.
+    pub fn of(session: &str) -> Purse {
+        Purse { session: session.to_owned(), cap: None }
+    }
+}
+
 /// A model with somebody's money behind it.
 pub struct Paid {
     client: Client,
@@ -63,6 +79,10 @@ pub struct Paid {
 impl ModelOptions {
     /// The client, and a model of that name. Codes: those of `auto_model`.
     pub fn open(&self, model: &str, session: &str) -> Result<Paid, Failure> {
+        self.open_named(model, self.spend_session.as_deref().unwrap_or(session), self.spend_cap_usd)
+    }
+
+    fn open_named(&self, model: &str, session: &str, cap: MicroUsd) -> Result<Paid, Failure> {
         let ledger = self.ledger()?;
         self.note(&ledger)?;
         let prices = match &self.model_prices {
@@ -70,15 +90,28 @@ impl ModelOptions {
             None => Prices::built_in(),
         };
         let model = ModelId::parse(model, &prices)?;
-        let session = self.spend_session.as_deref().unwrap_or(session);
         let times = Times { whole: Duration::from_secs(self.model_timeout), ..Times::default() };
         let mode = Mode::parse(&self.model_mode)?;
-        let options = Options { cap: self.spend_cap_usd, prices, mode, times, ..Options::new(ledger, session) };
+        let options = Options { cap, prices, mode, times, ..Options::new(ledger, session) };
         Ok(Paid { client: Client::open(options)?, model })
     }
 
-    /// Notes what is read, and refuses to write into what the same command reads.
+    /// The client, and a model of that name, with this purse.
+    pub fn open_with(&self, model: &str, purse: &Purse) -> Result<Paid, Failure> {
+        match purse.cap {
+            // One session each: `--spend-session` would put them all into one.
+            Some(cap) => self.open_named(model, &purse.session, cap),
+            None => self.open(model, &purse.session),
+        }
+    }
+
+    /// Notes what is read, and refuses to write into what the same command reads. Once: the
+    /// ledger is read as well as written, and there may be several clients.
     fn note(&self, ledger: &Path) -> Result<(), Failure> {
+        static NOTED: OnceLock<()> = OnceLock::new();
+        if NOTED.get().is_some() {
+            return Ok(());
+        }
         self.model_prices.iter().for_each(|path| inputs::note(path));
         let file = self.model_mode.split_once(':').filter(|(mode, _)| *mode != "chaos");
         if let Some((mode, path)) = file {
@@ -89,6 +122,8 @@ impl ModelOptions {
         }
         files::refuse_input(ledger)?;
         inputs::note(ledger);
+        // Somebody else may have been first.
+        let _ = NOTED.set(());
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::inputs;
 const LARGEST_STACK: u64 = 256 << 20;
 
 /// Options of the tool itself.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Global {
     /// Print one JSON object on stdout instead of text
     #[arg(long, global = true)]

@@ -22,11 +22,11 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use crate::failure::Failure;
 use crate::memory::{self, Memory};
-use crate::models::{ModelOptions, Paid};
+use crate::models::{ModelOptions, Paid, Purse};
 use crate::reply::Exit;
 
 /// Which tools there are and what they may do.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ToolOptions {
     /// Grant the capability tool:NAME: a process that is started once and speaks JSON lines,
     /// {"id","name","input","key"} in, {"id","ok"} or {"id","err"} out. The command is split
@@ -93,7 +93,7 @@ impl ToolOptions {
         wanted: &[String],
         most: usize,
         models: &ModelOptions,
-        session: &str,
+        purse: &Purse,
     ) -> Result<Processes, Failure> {
         let mut tools = BTreeMap::new();
         let kinds = [(Kind::Resident, &self.tool), (Kind::Once, &self.tool_once)];
@@ -107,7 +107,7 @@ impl ToolOptions {
         tools.retain(|capability, _| wanted.contains(capability));
         for tool in tools.values_mut() {
             match tool.kind {
-                Kind::Model => tool.paid = Some(Box::new(models.open(&tool.words[0], session)?)),
+                Kind::Model => tool.paid = Some(Box::new(models.open_with(&tool.words[0], purse)?)),
                 Kind::Resident | Kind::Once => tool.ready(most)?,
             }
         }

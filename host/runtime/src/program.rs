@@ -134,6 +134,29 @@ impl Session {
         self.permit(outcome)
     }
 
+    /// Runs the behaviour if that takes no longer than an instant, some 20 milliseconds at most:
+    /// none where it took longer, trapped, or is not known to stay within that. [`Session::run`]
+    /// then decides, in its own time.
+    pub fn run_briefly(&mut self, input: &str) -> Option<Result<Outcome, CallError>> {
+        if let Err(error) = check_input(self.program.sandbox.limits(), input.len()) {
+            return Some(Err(error));
+        }
+        if self.program.code.swift.is_none() || self.detour > 0 {
+            self.detour = self.detour.saturating_sub(1);
+            return None;
+        }
+        let checked = self.checked;
+        match self.call_in(Lane::Swift, &|live: &mut Live, module: &Module| live.run(module, input, checked)) {
+            Ok(outcome) => Some(self.permit(outcome)),
+            Err(CallError { class: Class::Deadline, .. }) => {
+                self.detour = DETOUR;
+                None
+            }
+            Err(CallError { class: Class::Trap | Class::OutOfStack, .. }) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     /// Goes on after a request, with the reply (a JSON text) or what went wrong.
     pub fn resume(&mut self, state: &[u8], reply: Result<&str, &str>) -> Result<Outcome, CallError> {
         let checked = self.checked;

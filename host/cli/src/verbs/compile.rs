@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use auto_engine::{CallTrace, Job, JobReport, Observation, Progress, Teacher};
 use auto_json::{Record, Value};
-use auto_schema::contract::Contract;
+use auto_schema::contract::{Contract, Predicate};
 use auto_schema::digest::Digest;
 use auto_schema::{shown, shown_path};
 use auto_store::Store;
@@ -44,7 +44,17 @@ pub struct Opts {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
-    runs: RunsOption,
+    recipe: Recipe,
+    /// Print the program that was found and every claim the gate checked
+    #[arg(long)]
+    explain: bool,
+}
+
+/// How something is compiled.
+#[derive(Args)]
+pub struct Recipe {
+    #[command(flatten)]
+    pub runs: RunsOption,
     /// A component that provides passes, or a driver named like the built-in one; put on top
     #[arg(long = "pass", value_name = "P.wasm")]
     extra: Vec<PathBuf>,
@@ -68,26 +78,77 @@ pub struct Opts {
     /// Run what is known from an earlier compile again, and all else twice, and compare
     #[arg(long)]
     audit: bool,
-    /// Print the program that was found and every claim the gate checked
-    #[arg(long)]
-    explain: bool,
 }
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         inputs::note_store(&self.store.store);
-        [&self.contract].into_iter().chain(&self.module).chain(&self.extra).for_each(|path| inputs::note(path));
+        inputs::note(&self.contract);
+        self.recipe.note();
         let out = Output::at(&self.out)?;
         let _lock = out.own()?;
         let (contract, predicates) = files::contract(&self.contract)?;
-        let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let store = files::store(&self.store.store)?;
-        let observations = observations(&store, &contract)?;
+        let toolbox = self.recipe.toolbox(global)?;
+        out.check()?;
+        let (report, fields) =
+            self.recipe.make(global, &toolbox, &store, contract, predicates, |artifact| out.write(artifact))?;
+        Ok(self.reply(&report, fields))
+    }
+
+    /// Whether the artifact goes to stdout.
+    pub fn owns_stdout(&self) -> bool {
+        files::is_stdout(&self.out)
+    }
+
+    fn reply(&self, report: &JobReport, fields: Record) -> Reply {
+        let mut text = rungs(&report.report);
+        if self.explain {
+            text.push_str(&explanation(&report.report));
+        }
+        if report.artifact.is_some() {
+            let bytes = report.artifact.as_ref().map_or(0, Vec::len);
+            text.push_str(&judged_line(fields.get("judged")));
+            text.push_str(&format!("wrote {} ({bytes} bytes)", shown_path(&self.out)));
+            return Reply::done("sealed", text, fields.with("out", self.out.display().to_string()));
+        }
+        text.push_str(&judged_line(fields.get("judged")));
+        text.push_str("nothing was written");
+        let inconclusive = report.report.get("verdict").and_then(Value::as_text) == Some("inconclusive");
+        let exit = if inconclusive { Exit::Inconclusive } else { Exit::Refused };
+        let mut reply = Reply::done("refused", text, fields).exit(exit);
+        reply.failed = true;
+        reply
+    }
+}
+
+impl Recipe {
+    /// Notes what is read.
+    pub fn note(&self) {
+        self.module.iter().chain(&self.extra).for_each(|path| inputs::note(path));
+    }
+
+    /// The components.
+    pub fn toolbox(&self, global: &Global) -> Result<Toolbox, Failure> {
+        Toolbox::open_audited(global, &self.extra, self.audit)
+    }
+
+    /// Compiles what a store has of a contract. `place` puts the artifact where it belongs, before
+    /// the journal goes: a crash until then is made good from it.
+    pub fn make(
+        &self,
+        global: &Global,
+        toolbox: &Toolbox,
+        store: &Store,
+        contract: Contract,
+        predicates: Vec<Predicate>,
+        place: impl FnOnce(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(JobReport, Record), Failure> {
+        let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
+        let observations = observations(store, &contract)?;
         let runs = store.runs(&contract.task, &contract.scope)?;
-        let toolbox = Toolbox::open_audited(global, &self.extra, self.audit)?;
         let driver = toolbox.driver("compile")?;
         let teacher = self.teacher.open(&format!("contract {}", contract.id()))?;
-        out.check()?;
         let job = Job {
             config: self.config()?,
             contract,
@@ -111,20 +172,13 @@ impl Opts {
             files::write(&path, bytes.as_bytes())?;
         }
         if let Some(artifact) = &report.artifact {
-            out.write(artifact)?;
+            place(artifact)?;
         }
-        // Only now: a crash before this is made good from the journal.
         let report = ended.close();
         let fields = report.report.as_record().cloned().unwrap_or_default();
         let judged = report.eval_run.as_ref().and_then(|eval_run| eval_run.get("judged"));
         let fields = with_judge(fields, judged, teacher.as_deref());
-        let fields = trace(global, &toolbox, fields);
-        Ok(self.reply(&report, fields))
-    }
-
-    /// Whether the artifact goes to stdout.
-    pub fn owns_stdout(&self) -> bool {
-        files::is_stdout(&self.out)
+        Ok((report, trace(global, toolbox, fields)))
     }
 
     fn config(&self) -> Result<Value, Failure> {
@@ -137,26 +191,6 @@ impl Opts {
             config.set("module", STANDARD.encode(files::read_wasm(module)?));
         }
         Ok(config.into())
-    }
-
-    fn reply(&self, report: &JobReport, fields: Record) -> Reply {
-        let mut text = rungs(&report.report);
-        if self.explain {
-            text.push_str(&explanation(&report.report));
-        }
-        if report.artifact.is_some() {
-            let bytes = report.artifact.as_ref().map_or(0, Vec::len);
-            text.push_str(&judged_line(fields.get("judged")));
-            text.push_str(&format!("wrote {} ({bytes} bytes)", shown_path(&self.out)));
-            return Reply::done("sealed", text, fields.with("out", self.out.display().to_string()));
-        }
-        text.push_str(&judged_line(fields.get("judged")));
-        text.push_str("nothing was written");
-        let inconclusive = report.report.get("verdict").and_then(Value::as_text) == Some("inconclusive");
-        let exit = if inconclusive { Exit::Inconclusive } else { Exit::Refused };
-        let mut reply = Reply::done("refused", text, fields).exit(exit);
-        reply.failed = true;
-        reply
     }
 }
 
@@ -243,7 +277,8 @@ pub fn call(call: &CallTrace) -> Value {
     record.into()
 }
 
-fn rungs(report: &Value) -> String {
+/// What became of each rung, one a line.
+pub fn rungs(report: &Value) -> String {
     let mut text = String::new();
     for rung in report.get("rungs").and_then(Value::as_list).unwrap_or_default() {
         let part = |key: &str| part(rung, key);

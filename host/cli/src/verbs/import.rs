@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use auto_engine::{Pass, Providers};
+use auto_files::regular;
 use auto_json::{Canonical, Record, Value};
 use auto_schema::shown_path;
 use auto_store::{Ingested, Span, SpanKind, Store, Trace};
@@ -76,22 +77,7 @@ impl Opts {
     /// Takes in what was left, each file alone: one that is refused stays, and does not keep
     /// the others out.
     fn take_in(&self, toolbox: &Toolbox, spool: &Spool) -> Result<Reply, Failure> {
-        let request = Request { format: Some("auto-jsonl"), task: None, recover_partial: self.recover_partial };
-        let mut total = Ingested::default();
-        let mut refused = Vec::new();
-        for trace in spool.leftovers() {
-            let Some(recording) = spool.claim(&trace) else { continue };
-            let ingested = request
-                .read_left(toolbox, &trace)
-                .and_then(|traces| Ok(Store::create_or_open(&self.store.store)?.ingest(&traces)?));
-            match ingested {
-                Ok(ingested) => {
-                    total += ingested;
-                    recording.done();
-                }
-                Err(failure) => refused.push((trace, failure)),
-            }
-        }
+        let (total, refused) = take_in(toolbox, spool, &self.store.store, self.recover_partial);
         let summary = summary(&total, &self.store.store);
         let left = refused.len();
         let Some((trace, mut failure)) = refused.into_iter().next() else {
@@ -101,6 +87,31 @@ impl Opts {
         failure.at = Some(shown_path(&trace));
         Err(failure)
     }
+}
+
+/// Takes into a store what was left beside it, each file alone; which were refused, and why.
+pub fn take_in(
+    toolbox: &Toolbox,
+    spool: &Spool,
+    store: &Path,
+    recover_partial: bool,
+) -> (Ingested, Vec<(PathBuf, Failure)>) {
+    let request = Request { format: Some("auto-jsonl"), task: None, recover_partial };
+    let mut total = Ingested::default();
+    let mut refused = Vec::new();
+    for trace in spool.leftovers() {
+        let Some(recording) = spool.claim(&trace) else { continue };
+        let ingested =
+            request.read_left(toolbox, &trace).and_then(|traces| Ok(Store::create_or_open(store)?.ingest(&traces)?));
+        match ingested {
+            Ok(ingested) => {
+                total += ingested;
+                recording.done();
+            }
+            Err(failure) => refused.push((trace, failure)),
+        }
+    }
+    (total, refused)
 }
 
 /// What a file may become: so many bytes of traces, and so many times its own size (a
@@ -175,7 +186,8 @@ impl Request<'_> {
 
     /// The same of a file that a recording left.
     pub fn read_left(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
-        self.parse(toolbox, &shown_path(file), &files::read_regular(file)?).map(|(_, traces)| traces)
+        let bytes = regular::read(file, files::LARGEST).map_err(|error| files::unreadable(file, &error))?;
+        self.parse(toolbox, &shown_path(file), &bytes).map(|(_, traces)| traces)
     }
 
     /// The format of a file's bytes, and the traces in it.

@@ -12,8 +12,10 @@ mod inspect;
 mod pass;
 mod record;
 mod registry;
-mod run;
+pub mod run;
+mod serve;
 mod verify;
+mod watch;
 
 use clap::Subcommand;
 
@@ -32,6 +34,9 @@ pub enum Verb {
     Verify(verify::Opts),
     Compile(compile::Opts),
     Run(run::Opts),
+    Serve(Box<serve::Opts>),
+    #[command(visible_alias = "daemon")]
+    Watch(Box<watch::Opts>),
     Inspect(inspect::Opts),
     Explain(explain::Opts),
     Export(export::Opts),
@@ -65,6 +70,8 @@ impl Verb {
             Verb::Verify(opts) => opts.run(global),
             Verb::Compile(opts) => opts.run(global),
             Verb::Run(opts) => opts.run(global),
+            Verb::Serve(opts) => opts.run(global),
+            Verb::Watch(opts) => opts.run(global),
             Verb::Inspect(opts) => opts.run(global),
             Verb::Explain(opts) => opts.run(global),
             Verb::Export(opts) => opts.run(global),

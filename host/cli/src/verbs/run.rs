@@ -13,7 +13,7 @@ use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
 use crate::lines::{Line, Lines};
-use crate::models::ModelOptions;
+use crate::models::{ModelOptions, Purse};
 use crate::options::Global;
 use crate::registries::RegistryOption;
 use crate::reply::{Exit, Reply, say};
@@ -91,11 +91,11 @@ impl Opts {
         let program =
             Program::load(&sandbox, &bytes).map_err(|error| Failure::from(error).at(shown_path(&self.file)))?;
         let most = sandbox.limits().input;
-        let session = tier0::session(&program);
+        let purse = Purse::of(&tier0::session(&program));
         let mut runner = Runner {
             session: program.session().checked(true),
-            tier0: self.tier0.start(global, &program, &self.tools, &self.models, &session, most)?,
-            tools: self.tools.start(&program.manifest().capabilities, most, &self.models, &session)?,
+            tier0: self.tier0.start(global, &program, &self.tools, &self.models, &purse, most)?,
+            tools: self.tools.start(&program.manifest().capabilities, most, &self.models, &purse)?,
             limits: RunLimits { effects: self.tools.max_tool_calls, run: self.tools.run_id.clone() },
         };
         refuse_ungranted(&program, &runner.tools)?;
@@ -152,11 +152,11 @@ fn refuse_ungranted(program: &Program, tools: &Processes) -> Result<(), Failure>
 }
 
 /// What runs inputs.
-struct Runner<'a> {
+struct Runner {
     session: Session,
     tools: Processes,
     limits: RunLimits,
-    tier0: Option<Tier0<'a>>,
+    tier0: Option<Tier0>,
 }
 
 /// What became of an input.
@@ -168,7 +168,7 @@ struct Ran {
     tier0: Option<Result<Answered, Failure>>,
 }
 
-impl Runner<'_> {
+impl Runner {
     /// Runs an input, and asks tier 0 where the artifact has no answer. Not where a tool was
     /// called: what it did would be done twice.
     fn run(&mut self, input: &str) -> Ran {
@@ -222,7 +222,7 @@ impl Ran {
 }
 
 /// The limits of a call, as the flags give them.
-fn limits(global: &Global) -> Limits {
+pub fn limits(global: &Global) -> Limits {
     let mut limits = Limits::default();
     limits.fuel = global.fuel.unwrap_or(limits.fuel);
     limits.memory = global.memory.map_or(limits.memory, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -232,7 +232,7 @@ fn limits(global: &Global) -> Limits {
     limits
 }
 
-fn single(runner: &mut Runner<'_>, input: &str) -> Result<Reply, Failure> {
+fn single(runner: &mut Runner, input: &str) -> Result<Reply, Failure> {
     let ran = runner.run(input);
     let tiers = ran.tiers(Record::new());
     match ran.tier0 {
@@ -301,7 +301,7 @@ fn with_effects(fields: Record, effects: &[EffectRecord]) -> Record {
 
 /// Runs each line; a line that cannot be answered becomes an `error` object.
 fn batch(
-    runner: &mut Runner<'_>,
+    runner: &mut Runner,
     lines: &mut Lines<impl BufRead>,
     file: &Path,
     strict: bool,
@@ -333,7 +333,7 @@ fn batch(
 }
 
 /// Runs each line of stdin as it comes, until the end of it.
-fn stream(runner: &mut Runner<'_>, lines: &mut Lines<impl BufRead>) -> Result<Reply, Failure> {
+fn stream(runner: &mut Runner, lines: &mut Lines<impl BufRead>) -> Result<Reply, Failure> {
     let mut counts = Counts::default();
     while let Some((number, line)) = lines.next().map_err(|error| files::unreadable("-".as_ref(), &error))? {
         say(&Value::from(answer(runner, number, &line, &mut counts)))?;
@@ -356,7 +356,7 @@ struct Counts {
     broken: u64,
 }
 
-fn answer(runner: &mut Runner<'_>, number: u64, line: &Line<'_>, counts: &mut Counts) -> Record {
+fn answer(runner: &mut Runner, number: u64, line: &Line<'_>, counts: &mut Counts) -> Record {
     let text = match line {
         Line::TooLong(most) => {
             let why = format!("line {number} has more than {most} bytes; raise it with --max-input");

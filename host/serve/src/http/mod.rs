@@ -51,7 +51,7 @@ pub use problem::Problem;
 pub use stop::Stop;
 
 /// An empty router that says in JSON that something is not there (404 `no-route`).
-pub fn router() -> Router {
+pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let no_route = |uri: axum::http::Uri| async move {
         Problem::new(StatusCode::NOT_FOUND, "no-route", format!("there is nothing at {}", uri.path()))
     };

@@ -2,30 +2,29 @@
 //! answer. Its answer is checked against the types, and the contract where there is one; it is
 //! recorded with what it cost, so that the next compile knows it.
 
-use std::fs::File;
-use std::io::Write as _;
+mod recorder;
+
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use auto_json::{Canonical, Record, Value};
 use auto_runtime::Program;
-use auto_schema::contract::{Contract, SpanKind};
+use auto_schema::contract::Contract;
 use auto_schema::digest::{Digest, Hasher};
 use auto_schema::manifest::Manifest;
 use auto_schema::shown_path;
 use auto_schema::types::Type;
-use auto_store::Store;
 use clap::Args;
 
-use super::verbs::import;
-use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::models::{ModelOptions, Paid};
+use crate::models::{ModelOptions, Paid, Purse};
 use crate::options::Global;
 use crate::reply::Exit;
-use crate::spool::Spool;
 use crate::tools::{Answerer, ToolOptions, unfenced};
+
+use recorder::Call;
+pub use recorder::{News, Recorder, Takes, write};
 
 /// Who answers where the artifact does not.
 #[derive(Args)]
@@ -52,13 +51,13 @@ pub struct Tier0Options {
 }
 
 /// What can be asked, and how its answers are checked and kept.
-pub struct Tier0<'a> {
+pub struct Tier0 {
     who: Who,
     artifact: Digest,
     run: String,
     output: Type,
     contract: Option<Contract>,
-    recorder: Option<Recorder<'a>>,
+    recorder: Option<Recorder>,
 }
 
 enum Who {
@@ -84,35 +83,74 @@ struct Said {
 impl Tier0Options {
     /// Tier 0 of an artifact, ready; none where none is named. Codes besides those of tools
     /// and models: `contract-mismatch`, `not-recordable`.
-    pub fn start<'a>(
+    pub fn start(
         &self,
-        global: &'a Global,
+        global: &Global,
         program: &Program,
         tools: &ToolOptions,
         models: &ModelOptions,
-        session: &str,
+        purse: &Purse,
         most: usize,
-    ) -> Result<Option<Tier0<'a>>, Failure> {
+    ) -> Result<Option<Tier0>, Failure> {
         let manifest = program.manifest();
         let contract = self.contract.as_deref().map(|path| contract(path, manifest)).transpose()?;
-        let recorder = self.store.as_deref().map(|store| Recorder::open(global, store, program)).transpose()?;
-        let who = match (&self.tier0, &self.tier0_once) {
+        let takes = || Takes::Now(Box::new(global.clone()), None);
+        let recorder = self.store.as_deref().map(|store| Recorder::open(takes(), store, program)).transpose()?;
+        let (name, once) = match (&self.tier0, &self.tier0_once) {
             (None, None) => return Ok(None),
-            (Some(name), _) if name.starts_with("model:") => {
-                let paid = Box::new(models.open(name, session)?);
-                let prompt = self.tier0_prompt.as_deref().map(files::read).transpose()?.unwrap_or_default();
-                let system = instructions(manifest, &String::from_utf8_lossy(&prompt));
-                Who::Model { paid, system, tokens: self.tier0_tokens }
-            }
-            (Some(command), _) => Who::Process(Answerer::start(tools, true, command, most)?),
-            (None, Some(command)) => Who::Process(Answerer::start(tools, false, command, most)?),
+            (Some(name), _) => (name, false),
+            (None, Some(command)) => (command, true),
         };
-        let (artifact, run) = (program.id(), tools.run_id.clone());
-        Ok(Some(Tier0 { who, artifact, run, output: manifest.output.clone(), contract, recorder }))
+        let prompt = self.tier0_prompt.as_deref().map(files::read).transpose()?.unwrap_or_default();
+        let prompt = String::from_utf8_lossy(&prompt);
+        let named = Named { name, once, prompt: &prompt, tokens: self.tier0_tokens };
+        Ok(Some(Tier0::start(&named, program, tools, models, purse, most)?.held_to(contract).recorded_by(recorder)))
     }
 }
 
-impl Tier0<'_> {
+/// Who is tier 0, as the command line says it.
+pub struct Named<'n> {
+    /// A command, or `model:ID`.
+    pub name: &'n str,
+    /// Whether a command is started for every input.
+    pub once: bool,
+    /// What a model is told before the input.
+    pub prompt: &'n str,
+    /// The most tokens of a model's answer.
+    pub tokens: u32,
+}
+
+impl Tier0 {
+    /// Tier 0 of an artifact, ready. Codes: those of tools and models.
+    pub fn start(
+        named: &Named<'_>,
+        program: &Program,
+        tools: &ToolOptions,
+        models: &ModelOptions,
+        purse: &Purse,
+        most: usize,
+    ) -> Result<Tier0, Failure> {
+        let manifest = program.manifest();
+        let who = if named.name.starts_with("model:") && !named.once {
+            let paid = Box::new(models.open_with(named.name, purse)?);
+            Who::Model { paid, system: instructions(manifest, named.prompt), tokens: named.tokens }
+        } else {
+            Who::Process(Answerer::start(tools, !named.once, named.name, most)?)
+        };
+        let (artifact, run) = (program.id(), tools.run_id.clone());
+        Ok(Tier0 { who, artifact, run, output: manifest.output.clone(), contract: None, recorder: None })
+    }
+
+    /// Holds answers to a contract, which must be the artifact's.
+    pub fn held_to(self, contract: Option<Contract>) -> Tier0 {
+        Tier0 { contract, ..self }
+    }
+
+    /// Has answers recorded.
+    pub fn recorded_by(self, recorder: Option<Recorder>) -> Tier0 {
+        Tier0 { recorder, ..self }
+    }
+
     /// Asks about an input that the artifact did not answer; `why` goes into the recording.
     /// Codes: those of tools and models, and `tier0-bad-answer`.
     pub fn answer(&mut self, input: &str, why: &str) -> Result<Answered, Failure> {
@@ -201,7 +239,8 @@ pub fn session(program: &Program) -> String {
     format!("run {} {} {}", program.id(), std::process::id(), now().as_millis())
 }
 
-fn now() -> std::time::Duration {
+/// The time since 1970.
+pub fn now() -> std::time::Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
@@ -224,132 +263,6 @@ fn read(said: &str, wanted: &Type) -> Result<Value, String> {
         Err(_) if *wanted == Type::Text => Ok(Value::from(text)),
         Err(error) => Err(format!("it is no JSON: {error}")),
     }
-}
-
-/// Keeps answers in a store, as traces of one span.
-struct Recorder<'a> {
-    global: &'a Global,
-    store: PathBuf,
-    /// Opened for the first answer.
-    toolbox: Option<Toolbox>,
-    artifact: Digest,
-    task: String,
-    kind: SpanKind,
-    name: String,
-    next: u64,
-}
-
-/// An answer to keep.
-struct Call<'c> {
-    input: &'c Canonical,
-    output: &'c Canonical,
-    said: &'c Said,
-    micros: u64,
-    why: &'c str,
-    who: &'c str,
-}
-
-impl<'a> Recorder<'a> {
-    /// Refuses before anything is asked what could not be kept.
-    fn open(global: &'a Global, store: &Path, program: &Program) -> Result<Recorder<'a>, Failure> {
-        let manifest = program.manifest();
-        let span = manifest.scope.strip_prefix("span ").and_then(|scope| scope.split_once(' '));
-        let span = span.and_then(|(kind, name)| Some((SpanKind::parse(kind)?, name.to_owned())));
-        let Some((kind, name)) = span else {
-            let message = format!("the artifact's scope is {}, and an answer alone is no run of it", manifest.scope);
-            return Err(Failure::new(Exit::Refused, "not-recordable", message)
-                .help("leave --store away, and record the agent itself with `auto-host record`"));
-        };
-        drop(files::store_for_recording(store)?);
-        let (store, artifact, task) = (store.to_owned(), program.id(), manifest.task.clone());
-        Ok(Recorder { global, store, toolbox: None, artifact, task, kind, name, next: 0 })
-    }
-
-    /// Keeps it, and says in `fields` whether that worked. What the store does not take stays
-    /// in its spool: the answer was paid for.
-    fn keep(&mut self, call: &Call<'_>, fields: &mut Record) {
-        let spool = Spool::beside(&self.store);
-        match self.try_keeping(call, &spool) {
-            Ok(()) => fields.set("recorded", true),
-            Err(failure) => {
-                eprintln!("tier 0's answer is not recorded: {failure}");
-                spool.mention();
-                let why = Record::new().with("code", failure.code).with("message", failure.message);
-                fields.set("recorded", false);
-                fields.set("not_recorded", why);
-            }
-        }
-    }
-
-    fn try_keeping(&mut self, call: &Call<'_>, spool: &Spool) -> Result<(), Failure> {
-        let recording = spool.begin()?;
-        let written = File::create(&recording.trace).and_then(|mut file| {
-            file.write_all(self.trace(call).as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(|error| {
-            Failure::new(Exit::Refused, "unwritable", format!("cannot write {}: {error}", shown_path(&recording.trace)))
-        })?;
-        let toolbox = match self.toolbox.take() {
-            Some(toolbox) => toolbox,
-            None => Toolbox::open(self.global, &[])?,
-        };
-        let request = import::Request { format: Some("auto-jsonl"), task: None, recover_partial: false };
-        let traces = request.read(&toolbox, &recording.trace);
-        self.toolbox = Some(toolbox);
-        Store::create_or_open(&self.store)?.ingest(&traces?)?;
-        recording.done();
-        Ok(())
-    }
-
-    /// The trace file of an answer.
-    fn trace(&mut self, call: &Call<'_>) -> String {
-        let now = now();
-        let started = now.saturating_sub(std::time::Duration::from_micros(call.micros));
-        let (started_ms, started_us) = (number(started.as_millis()), started.as_micros().to_string());
-        let unique = format!("{} {} {} {}", self.artifact, std::process::id(), now.as_nanos(), self.next);
-        self.next += 1;
-        let id = &Digest::of(unique.as_bytes()).to_string()[..32];
-        let mut attributes = Record::new()
-            .with("started_at_us", started_us)
-            .with("duration_us", call.micros.to_string())
-            .with("answered_by", call.who)
-            .with("tripped", call.why);
-        if let Some(cost) = call.said.cost {
-            attributes.set("cost_usd_micros", cost.to_string());
-        }
-        if let Some(tokens) = call.said.tokens {
-            attributes.set("tokens", tokens.to_string());
-        }
-        let header = Record::new()
-            .with("v", 0u32)
-            .with("t", "trace")
-            .with("trace_id", id)
-            .with("task", self.task.as_str())
-            .with("started_at_ms", started_ms)
-            .with("sdk", concat!("auto-host-deopt/", env!("CARGO_PKG_VERSION")))
-            .with("attrs", Record::new().with("artifact", self.artifact.to_string()));
-        let span = Record::new()
-            .with("v", 0u32)
-            .with("t", "span")
-            .with("trace_id", id)
-            .with("span_id", 1u32)
-            .with("parent_span_id", Value::Null)
-            .with("seq", 1u32)
-            .with("kind", self.kind.as_str())
-            .with("name", self.name.as_str())
-            .with("input", call.input.value())
-            .with("output", call.output.value())
-            .with("error", Value::Null)
-            .with("started_at_ms", started_ms)
-            .with("duration_ms", call.micros / 1_000)
-            .with("attrs", attributes);
-        format!("{}\n{}\n", Value::from(header), Value::from(span))
-    }
-}
-
-fn number(number: u128) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
