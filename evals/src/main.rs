@@ -19,6 +19,7 @@ mod edge;
 mod isolation;
 mod native;
 mod passes;
+mod stream;
 mod synth;
 
 /// Benchmarks of Auto. Progress on stderr; one JSON object as the last line on stdout.
@@ -35,6 +36,7 @@ enum Family {
     Classify(classify::Options),
     Edge(edge::Options),
     Passes(passes::Options),
+    Stream(stream::Options),
     Synth(synth::Options),
 }
 
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Family::Classify(options) => options.run(),
         Family::Edge(options) => options.run(),
         Family::Passes(options) => options.run(),
+        Family::Stream(options) => options.run(),
         Family::Synth(options) => options.run(),
     };
     match done {
