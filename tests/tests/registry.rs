@@ -248,7 +248,9 @@ fn a_flag_goes_before_the_environment_and_that_before_auto_toml() {
     refused(&tool, 2, "unreadable", "registry list --config absent.toml");
     let cache = tool.path("kept");
     fs::write(tool.path("auto.toml"), "[cache]\nfolder = \"kept\"\n").unwrap();
-    let mut command = tool.command(&["run", "shout.cbin", "--input", INPUT]);
+    refused(&tool, 2, "only-named", "registry list");
+    fs::rename(tool.path("auto.toml"), tool.path("mine.toml")).unwrap();
+    let mut command = tool.command(&["run", "shout.cbin", "--input", INPUT, "--config", "mine.toml"]);
     assert!(command.output().unwrap().status.success() && !cache.exists(), "the variable goes first");
     assert!(command.env_remove("AUTO_CACHE").output().unwrap().status.success() && cache.exists());
 }

@@ -360,6 +360,25 @@ fn a_registry_that_hands_out_what_is_old_is_found_out_by_whoever_saw_the_new() {
     refused(&behind(&shop, &server), 1, "stale-tag", &push_line(&server));
 }
 
+#[test]
+fn a_key_that_a_registry_swaps_counts_for_nothing() {
+    let shop = shop();
+    let machine = clean(&shop);
+    ok(&machine, "registry trust ours.pem.pub");
+    // The same artifact under the same name, signed by somebody else, who also says that their
+    // key follows another one of theirs.
+    let thief = Tool::new();
+    fs::copy(shop.path("shout.cbin"), thief.path("shout.cbin")).unwrap();
+    ok(&thief, "registry keygen --out ours.pem");
+    ok(&thief, "registry add shout.cbin --as team/shout --key ours.pem");
+    ok(&thief, "registry rotate --key ours.pem --to next.pem --label ours");
+    let server = Served::start(thief, &[]);
+    refused(&machine, 1, "unknown-key", &format!("registry pull team/shout --from {}", server.url));
+    let keys = printed(&ok(&machine, "registry keys"));
+    assert!(keys.lines().count() == 1 && keys.contains(&key_of(&shop, "ours.pem")), "{keys}");
+    assert!(printed(&ok(&machine, "registry list")).contains("nothing is there yet"));
+}
+
 fn push_line(server: &Served) -> String {
     format!("registry push team/shout --to {} --token-file token", server.url)
 }

@@ -111,13 +111,29 @@ impl Config {
         Config::parse(&text, path)
     }
 
-    /// The same of `auto.toml` in a folder; nothing where there is no such file.
+    /// The same of `auto.toml` in a folder; nothing where there is no such file. It may have come
+    /// with the folder from somebody else, so it cannot say what only the user may: where code lies
+    /// that is run as it is, and which file is sent to whom.
+    ///
+    /// Codes: those of [`Config::read`], `only-named`.
     pub fn beside(folder: &Path) -> Result<Config, ConfigError> {
         let path = folder.join("auto.toml");
-        match path.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Config::default()),
-            _ => Config::read(&path),
+        let config = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
+            _ => Config::read(&path)?,
+        };
+        let refused = |key: &str, why: &str| ConfigError {
+            code: "only-named",
+            message: format!("`{key}` counts only in a file that --config or $AUTO_CONFIG names: {why}"),
+            at: format!("{} {key}", shown_path(&path)),
+        };
+        if config.cache.folder.is_some() {
+            return Err(refused("cache.folder", "code that lies in a cache is run as it is"));
         }
+        if config.registry.token_file.is_some() {
+            return Err(refused("registry.token_file", "what is in it is sent to the registry"));
+        }
+        Ok(config)
     }
 
     /// Reads the text of a file, which names itself and its folder in what it says.
@@ -245,13 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_says_nothing_and_one_that_was_named_must_be() {
+    fn a_file_that_merely_lies_there_says_less_than_one_that_was_named() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Config::beside(folder.path()), Ok(Config::default()));
         let path = folder.path().join("auto.toml");
         assert_eq!(Config::read(&path).unwrap_err().code, "unreadable");
         std::fs::write(&path, "[limits]\nfuel = 3").unwrap();
         assert_eq!(Config::beside(folder.path()).unwrap().limits.fuel, Some(3));
+        for only in ["[cache]\nfolder = \"c\"", "[registry]\ntoken_file = \"/home/somebody/.token\""] {
+            std::fs::write(&path, only).unwrap();
+            assert_eq!(Config::beside(folder.path()).unwrap_err().code, "only-named", "{only}");
+            assert!(Config::read(&path).is_ok(), "{only}");
+        }
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert_eq!(Config::beside(folder.path()).unwrap_err().code, "unreadable");
