@@ -39,7 +39,7 @@ impl Reply {
     /// A value in the body.
     pub fn at(&self, path: &[&str]) -> Value {
         let body = self.json();
-        path.iter().fold(Some(&body), |value, key| value?.get(key)).cloned().unwrap_or(Value::Null)
+        path.iter().try_fold(&body, |value, key| value.get(key)).cloned().unwrap_or(Value::Null)
     }
 
     /// A text in the body.

@@ -21,10 +21,8 @@ const AGENT: &str = "import json, sys\nfor line in sys.stdin:\n    asked = json.
 fn shout() -> Tool {
     let tool = Tool::with_shout();
     fs::write(tool.path("agent.py"), AGENT).unwrap();
-    for line in ["registry keygen --out ours.pem"] {
-        let output = tool.run(&line.split(' ').collect::<Vec<_>>());
-        assert!(output.status.success(), "{line}: {}", printed(&output));
-    }
+    let output = tool.run(&["registry", "keygen", "--out", "ours.pem"]);
+    assert!(output.status.success(), "{}", printed(&output));
     tool
 }
 
