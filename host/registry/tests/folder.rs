@@ -195,7 +195,7 @@ fn a_successor_signs_everything_again_and_then_the_old_key_may_go() {
 #[test]
 fn each_rule_of_a_policy_refuses_by_its_name() {
     let shop = Shop::new();
-    shop.publish(&artifact("triage", 1), "triage");
+    let id = shop.publish(&artifact("triage", 1), "triage");
     let other = PrivateKey::generate().unwrap().public().id();
     let digest = auto_schema::digest::Digest::of(b"another gate");
     type Set = fn(&mut Policy);
@@ -211,7 +211,7 @@ fn each_rule_of_a_policy_refuses_by_its_name() {
         ("capabilities", |policy| policy.capabilities = Some(vec![])),
     ];
     let refused = |policy: &Policy| {
-        let report = shop.registry.look(&named("triage"), policy).unwrap().report;
+        let report = shop.registry.look(&Reference::Id(id), policy).unwrap().report;
         assert_eq!(report.accept().unwrap_err().code, "policy");
         report.unmet.iter().map(|unmet| unmet.rule).collect::<Vec<_>>()
     };
@@ -220,7 +220,9 @@ fn each_rule_of_a_policy_refuses_by_its_name() {
         set(&mut policy);
         assert_eq!(refused(&policy), [rule]);
     }
-    assert_eq!(refused(&Policy { keys: vec![other], ..Policy::default() }), ["keys"]);
+    let keys = Policy { keys: vec![other], ..Policy::default() };
+    assert_eq!(refused(&keys), ["keys"]);
+    assert_eq!(code(shop.registry.resolve(&named("triage"), &keys)), Err("policy"), "and of the name");
     assert_eq!(refused(&Policy { gates: vec![digest], ..Policy::default() }), ["gates"]);
     let met = Policy {
         keys: vec![shop.key.public().id()],
