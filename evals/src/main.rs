@@ -19,6 +19,7 @@ mod edge;
 mod isolation;
 mod native;
 mod passes;
+mod strange;
 mod stream;
 mod synth;
 
@@ -36,6 +37,7 @@ enum Family {
     Classify(classify::Options),
     Edge(edge::Options),
     Passes(passes::Options),
+    Strange(strange::Options),
     Stream(stream::Options),
     Synth(synth::Options),
 }
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Family::Classify(options) => options.run(),
         Family::Edge(options) => options.run(),
         Family::Passes(options) => options.run(),
+        Family::Strange(options) => options.run(),
         Family::Stream(options) => options.run(),
         Family::Synth(options) => options.run(),
     };

@@ -188,6 +188,11 @@ pub struct Acceptance {
     pub out_of_fold_min_ppm: Option<u32>,
     /// Parts per million of the held-out inputs that may be answered wrongly (version 1).
     pub max_silent_error_ppm: Option<u32>,
+    /// How sure that has to be, in parts per million: below 1,000,000, and 950,000 where none is
+    /// given; 0 takes the count of the held-out inputs for enough (version 1).
+    pub silent_error_confidence_ppm: Option<u32>,
+    /// What is learnt from an input that was recorded with several outputs (version 1).
+    pub divergent: Divergent,
     /// A floor for each class of outputs (version 1).
     pub classes: Option<ClassFloor>,
     /// Whether an artifact may be a table of what was recorded where no rule was found
@@ -198,6 +203,29 @@ pub struct Acceptance {
     pub guard_admit_ppm: Option<u32>,
     /// The most questions to the judge (version 1).
     pub judge_calls: Option<u32>,
+}
+
+/// What is learnt from an input that was recorded with several outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Divergent {
+    /// Nothing.
+    #[default]
+    Refuse,
+    /// The most frequent output; of several the one whose canonical text sorts first.
+    MostCommon,
+    /// By a rule nothing; by a model every output, as often as it was recorded.
+    Weighted,
+}
+
+impl Divergent {
+    /// Every choice, by its name.
+    pub const NAMES: [(&str, Divergent); 3] =
+        [("refuse", Divergent::Refuse), ("most-common", Divergent::MostCommon), ("weighted", Divergent::Weighted)];
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, choice)| *choice == self).map_or("refuse", |(name, _)| name)
+    }
 }
 
 /// A floor for each class of outputs: held-out inputs with the same value at a path of
@@ -413,6 +441,11 @@ impl ArtifactBudgets {
 }
 
 impl Acceptance {
+    /// How sure `max_silent_error_ppm` has to be, in parts per million.
+    pub fn silent_error_confidence(&self) -> u32 {
+        self.silent_error_confidence_ppm.unwrap_or(950_000)
+    }
+
     fn to_record(&self, version: u32) -> Record {
         let mut record = Record::new();
         set_option(&mut record, "out_of_fold_min_ppm", self.out_of_fold_min_ppm);
@@ -428,6 +461,10 @@ impl Acceptance {
             record = self.compare.write(record, "match");
         }
         set_option(&mut record, "max_silent_error_ppm", self.max_silent_error_ppm);
+        set_option(&mut record, "silent_error_confidence_ppm", self.silent_error_confidence_ppm);
+        if self.divergent != Divergent::Refuse {
+            record.set("divergent", self.divergent.as_str());
+        }
         if let Some(classes) = &self.classes {
             record.set("classes", Record::new().with("path", classes.place.path()).with("min_ppm", classes.min_ppm));
         }

@@ -105,6 +105,9 @@ const CASES: &str = r#"
 1 acceptance {"judge_calls":-1}
 1 acceptance {"guard_admit_ppm":1000001}
 1 acceptance {"max_silent_error_ppm":1000001}
+1 acceptance {"silent_error_confidence_ppm":1000000}
+1 acceptance {"divergent":"often"}
+1 acceptance {"divergent":true}
 "#;
 
 fn contract(version: &str, key: &str, value: Value) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use auto_json::{Number, Record, Value};
 use auto_lang::{Expr, eval, parse};
-use auto_rt::kernels::linear::{Counts, classify, shortfall};
+use auto_rt::kernels::linear::{Counts, Met, Weights, shortfall};
 use auto_rt::kernels::novelty::{MOST, character_classes, scaled, sketch_score};
 use auto_schema::ir::model::{LINEAR, Linear};
 use auto_schema::ir::{Body, Check, Graph, Guard, Node, parse_path, visit};
@@ -409,12 +409,13 @@ fn order(graph: &Graph) -> Vec<u32> {
 /// What a linear model says of a list of texts.
 fn classified(model: &Linear, texts: &Value) -> Option<Value> {
     let buckets = 1 << model.bits;
-    let (mut counts, mut met) = (vec![0; buckets], vec![0; buckets]);
-    let mut counts = Counts::new(&mut counts, &mut met)?;
+    let (mut slots, mut met) = (vec![0; buckets], vec![Met::default(); buckets]);
+    let mut counts = Counts::new(&mut slots, &mut met)?;
     for (salt, text) in (0..).zip(texts.as_list()?) {
         counts.text(text.as_text()?.as_bytes(), salt);
     }
-    let best = classify(&model.idf, &model.rows, &counts, &mut model.biases.clone())?;
+    let weights = Weights { idf: &model.idf, rows: &model.rows, scales: &model.scales, biases: &model.biases };
+    let best = weights.classify(&counts, &mut vec![0; model.classes.len()])?;
     let record = Record::new()
         .with("doubt", shortfall(best.score, model.doubt.0, model.doubt.1))
         .with("unsure", shortfall(best.lead, model.unsure.0, model.unsure.1))

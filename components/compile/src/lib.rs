@@ -17,16 +17,18 @@ pub mod bindings {
 }
 
 mod chain;
+mod classes;
 mod config;
 mod folds;
 mod judge;
+mod mixed;
 mod model;
 mod report;
 mod table;
 mod wire;
 
 use auto_json::Value;
-use auto_schema::contract::{Contract, GuardPolicy, Match};
+use auto_schema::contract::{Contract, Divergent, GuardPolicy, Match};
 use auto_schema::ir::{Body, Graph};
 
 use auto::host::artifact::{Draft, seal};
@@ -109,7 +111,11 @@ fn compiled(
     report: &mut Report,
 ) -> Result<Option<Draft>, Fault> {
     let known = trainable(contract, observations, report);
-    if !observations.iter().any(settled) {
+    let taught = match contract.acceptance.divergent {
+        Divergent::Weighted => with_examples(contract, observations, |one| unfailing(one).then(|| one.clone())),
+        Divergent::Refuse | Divergent::MostCommon => known.clone(),
+    };
+    if !observations.iter().any(|one| settled(one) || taught.iter().any(|taught| taught.input == one.input)) {
         report.refused("evidence", "no observation has a single recorded output; record more runs, or check the scope");
         return Ok(None);
     }
@@ -121,13 +127,15 @@ fn compiled(
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
     let folds = folds::folds(&inputs, config.folds, config.seed);
 
-    let mut searches = synthesize(config, &hints, &known, &folds)?.into_iter();
-    let whole = searches.next().unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    let best = match program(unbroken(whole)?, contract, &known, report) {
+    // Alone first: where there is no rule, the folds have none to show.
+    let everything = synthesize(config, &hints, &known, &[Vec::new()], config.candidates)?.into_iter().next();
+    let whole = everything.unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
+    let best = match program(search_result(whole)?, contract, &known, report) {
         Some(Ok(best)) => best,
-        Some(Err(why)) => return model::compiled(config, contract, &known, &why, report),
+        Some(Err(why)) => return model::compiled(config, contract, &taught, &why, report),
         None => return Ok(None),
     };
+    let searches = synthesize(config, &hints, &known, &folds, 1)?.into_iter();
 
     let finding = check(&best.program, &known)?;
     if let Some(counterexample) = finding.counterexamples.first() {
@@ -197,7 +205,7 @@ fn optimized(
 }
 
 /// The text of a program of one expression.
-fn source(program: &[u8]) -> Option<String> {
+pub(crate) fn source(program: &[u8]) -> Option<String> {
     let graph = Graph::from_bytes(program).ok()?;
     let mut sources = graph.nodes.into_iter().filter_map(|node| match node.body {
         Body::Expression { source } => Some(source),
@@ -236,11 +244,42 @@ fn program(
     Some(Ok(Candidate { program, cost: u32::MAX, text }))
 }
 
-/// What a program can be made from: observations with one output and no error, and the
-/// contract's exact examples, which are true whether or not they were witnessed.
+/// What a program can be made from: observations with one output and no error, those with several
+/// as the contract has it, and the contract's exact examples, which are true whether or not they
+/// were witnessed.
 fn trainable(contract: &Contract, observations: &[Observation], report: &mut Report) -> Vec<Observation> {
-    let mut known: Vec<Observation> = observations.iter().filter(|one| settled(one)).cloned().collect();
-    let unsettled = observations.len() - known.len();
+    let common = contract.acceptance.divergent == Divergent::MostCommon;
+    let known = with_examples(contract, observations, |one| match settled(one) {
+        true => Some(one.clone()),
+        false if common && unfailing(one) => {
+            let output = Witness { output: usual(one).to_owned(), count: 1 };
+            Some(Observation { outputs: vec![output], ..one.clone() })
+        }
+        false => None,
+    });
+    let count = |wanted: &dyn Fn(&Observation) -> bool| observations.iter().filter(|one| wanted(one)).count();
+    let (diverging, failing) = (count(&|one| !settled(one) && unfailing(one)), count(&|one| !unfailing(one)));
+    if failing > 0 {
+        report.remark("evidence", format!("{failing} inputs have an error and teach nothing"));
+    }
+    if diverging > 0 {
+        let what = match contract.acceptance.divergent {
+            Divergent::Refuse => "teach nothing; acceptance.divergent says what else they may",
+            Divergent::MostCommon => "teach the most frequent one",
+            Divergent::Weighted => "teach a rule nothing, and a model each of them as often as it was recorded",
+        };
+        report.remark("evidence", format!("{diverging} inputs have several outputs and {what}"));
+    }
+    known
+}
+
+/// Observations as somebody wants them, and the contract's exact examples.
+fn with_examples(
+    contract: &Contract,
+    observations: &[Observation],
+    wanted: impl Fn(&Observation) -> Option<Observation>,
+) -> Vec<Observation> {
+    let mut known: Vec<Observation> = observations.iter().filter_map(wanted).collect();
     for example in contract.examples.iter().filter(|example| example.compare == Match::Exact) {
         let (input, output) = (example.input.canonical().into_string(), example.output.canonical().into_string());
         if !observations.iter().any(|one| one.input == input) {
@@ -248,32 +287,38 @@ fn trainable(contract: &Contract, observations: &[Observation], report: &mut Rep
         }
     }
     known.sort_by(|a, b| a.input.cmp(&b.input));
-    if unsettled > 0 {
-        report.remark("evidence", format!("{unsettled} inputs have several outputs or an error and teach nothing"));
-    }
     known
+}
+
+/// The most frequent output, of several the first.
+pub(crate) fn usual(observation: &Observation) -> &str {
+    // The last of equals is taken, and outputs are sorted by their text.
+    let best = observation.outputs.iter().rev().max_by_key(|witness| witness.count);
+    best.map_or("null", |witness| witness.output.as_str())
+}
+
+fn unfailing(observation: &Observation) -> bool {
+    observation.errors == 0 && !observation.outputs.is_empty()
 }
 
 pub(crate) fn settled(observation: &Observation) -> bool {
     observation.outputs.len() == 1 && observation.errors == 0
 }
 
-/// Synthesises from everything, then once without each fold, on all cores; the results in
-/// that order.
-fn synthesize(
+/// Synthesises once without each of some sets of rows, on all cores; the results in that order.
+pub(crate) fn synthesize(
     config: &Config,
     hints: &Hints,
     known: &[Observation],
-    folds: &[Vec<usize>],
+    without: &[Vec<usize>],
+    candidates: u32,
 ) -> Result<Vec<Result<Search, Fault>>, Fault> {
-    let task = |rows: Vec<&Observation>, candidates: u32| Task {
-        target: SYNTHESIZE.into(),
-        arguments: wire::synthesis(&rows, hints, &Budget { steps: config.steps, candidates }),
-    };
-    let mut tasks = vec![task(known.iter().collect(), config.candidates)];
-    for fold in folds {
+    let mut tasks = Vec::new();
+    for fold in without {
         let rows = known.iter().enumerate().filter(|(row, _)| fold.binary_search(row).is_err());
-        tasks.push(task(rows.map(|(_, one)| one).collect(), 1));
+        let rows: Vec<&Observation> = rows.map(|(_, one)| one).collect();
+        let budget = Budget { steps: config.steps, candidates };
+        tasks.push(Task { target: SYNTHESIZE.into(), arguments: wire::synthesis(&rows, hints, &budget) });
     }
     progress::report("extract", 0, Some(tasks.len() as u64));
     let results = jobs::run(&Backend::Wasm, &tasks)?;
@@ -293,7 +338,7 @@ fn held_out(
     for (number, (fold, search)) in folds.iter().zip(searches).enumerate() {
         progress::report("fold", number as u64, Some(folds.len() as u64));
         let inputs: Vec<String> = fold.iter().map(|&row| known[row].input.clone()).collect();
-        let program = unbroken(search)?.ok().and_then(|search| search.found.into_iter().next());
+        let program = search_result(search)?.ok().and_then(|search| search.found.into_iter().next());
         let outcomes: Vec<Outcome> = match program {
             Some(found) => {
                 // Rewritten as the whole one is, so that the figure says something of that too.
@@ -317,6 +362,17 @@ pub(crate) fn unbroken<T>(result: Result<T, Fault>) -> Result<Result<T, Fault>, 
     match result {
         Err(fault) if auto_schema::BREAKAGES.contains(&fault.code.as_str()) => Err(fault),
         result => Ok(result),
+    }
+}
+
+/// A result of a search, unless its component broke. One that came to the end of its fuel or its
+/// memory is a search that found nothing: what is no rule may still be a model's.
+pub(crate) fn search_result<T>(result: Result<T, Fault>) -> Result<Result<T, Fault>, Fault> {
+    match result {
+        Err(spent) if matches!(spent.code.as_str(), "out-of-fuel" | "out-of-memory") => {
+            Ok(Err(fault("no-program", format!("no program was found within the limits of a pass: {}", spent.message))))
+        }
+        result => unbroken(result),
     }
 }
 

@@ -13,22 +13,24 @@ use crate::bindings::auto::pass::guard::{self, calibrate};
 use crate::bindings::auto::pass::risk::{self, Controlled, control};
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
+use crate::mixed::{self, Rule};
 use crate::report::{self, Report};
-use crate::{fault, folds, unbroken, wire};
+use crate::{classes, fault, folds, unbroken, usual, wire};
 
 const TRAIN: &str = "auto:pass/distill@0.1.0#train";
 
 /// Below this many observations each is held out alone.
 const FEW: usize = 60;
 
-/// The most bytes of weights; 150 classes fit in.
-const MAX_BYTES: u32 = 640_000;
+/// The most bytes of weights; 150 classes fit in with 4,096 buckets. An artifact has them twice: in
+/// its data, and in the graph that it carries.
+const MAX_BYTES: u32 = 320_000;
 
 /// Unless the contract says otherwise, so many of a million answers may be wrong.
 const SILENT_ERROR: u32 = 10_000;
 
-/// How sure the limits have to be, in parts per million.
-const CONFIDENCE: u32 = 950_000;
+/// All of it, in parts per million.
+const WHOLE: u32 = 1_000_000;
 
 /// A draft with a model in it; the fault says why there is none.
 pub fn compiled(
@@ -41,7 +43,8 @@ pub fn compiled(
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
     let count = if known.len() < FEW { known.len() } else { config.folds };
     let folds = folds::folds(&inputs, count, config.seed);
-    let mut models = trained(config, contract, known, &folds)?.into_iter();
+    let rules = mixed::rules(config, contract, known, report)?;
+    let mut models = trained(config, contract, known, &folds, &rules)?.into_iter();
     let whole = models.next().unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
     let whole = match unbroken(whole)? {
         Ok(whole) => whole,
@@ -65,10 +68,10 @@ pub fn compiled(
     let policy = risk::Policy {
         quantile: config.quantile,
         silent_error: contract.acceptance.max_silent_error_ppm.unwrap_or(SILENT_ERROR),
-        confidence: CONFIDENCE,
+        confidence: contract.acceptance.silent_error_confidence(),
     };
     let (program, held_out) = if guarded {
-        let careful = Careful { config, policy };
+        let careful = Careful { policy };
         let (program, controlled) = careful.program(&whole.program, known, &scored)?;
         promise(&controlled, &policy, report);
         (program, careful.held_out(known, &folds, &models, &scored)?)
@@ -77,6 +80,9 @@ pub fn compiled(
         (whole.program, scored)
     };
     report.held_out(&held_out, folds.len());
+    if let Some(classes) = classes::told(&held_out) {
+        report.remark("classes", classes);
+    }
     progress::report("emit", 0, None);
     let emitted = emit(&program)?;
     report.passed("emit", format!("{} bytes", emitted.module.len()));
@@ -95,19 +101,25 @@ fn trained(
     contract: &Contract,
     known: &[Observation],
     folds: &[Vec<usize>],
+    rules: &[Rule],
 ) -> Result<Vec<Result<Trained, Fault>>, Fault> {
-    let options = Options {
+    let options = |fold: Option<&Vec<usize>>| Options {
         input_type: contract.input.to_string(),
         output_type: contract.output.to_string(),
         seed: config.seed,
         steps: config.steps,
         max_bytes: MAX_BYTES,
+        // Without a rule of its own a fold's model learns the field, and is judged by that.
+        given: mixed::given(rules, fold).unwrap_or_default(),
     };
-    let task = |rows: Vec<&Observation>| Task { target: TRAIN.into(), arguments: wire::training(&rows, &options) };
-    let mut tasks = vec![task(known.iter().collect())];
+    let task = |rows: Vec<&Observation>, fold: Option<&Vec<usize>>| Task {
+        target: TRAIN.into(),
+        arguments: wire::training(&rows, &options(fold)),
+    };
+    let mut tasks = vec![task(known.iter().collect(), None)];
     for fold in folds {
         let rows = known.iter().enumerate().filter(|(row, _)| fold.binary_search(row).is_err());
-        tasks.push(task(rows.map(|(_, one)| one).collect()));
+        tasks.push(task(rows.map(|(_, one)| one).collect(), Some(fold)));
     }
     progress::report("distill", 0, Some(tasks.len() as u64));
     let results = jobs::run(&Backend::Wasm, &tasks)?;
@@ -130,13 +142,7 @@ fn scored(known: &[Observation], folds: &[Vec<usize>], models: &[Option<Trained>
         };
         for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
             let (outcome, scores) = opened(outcome);
-            scored.push(Scored {
-                fold: number,
-                input,
-                expected: known[row].outputs[0].output.clone(),
-                outcome,
-                scores,
-            });
+            scored.push(Scored { fold: number, input, expected: usual(&known[row]).to_owned(), outcome, scores });
         }
     }
     Ok(scored)
@@ -156,12 +162,11 @@ fn opened(outcome: Outcome) -> (Outcome, Vec<u32>) {
 }
 
 /// How limits are set.
-struct Careful<'a> {
-    config: &'a Config,
+struct Careful {
     policy: risk::Policy,
 }
 
-impl Careful<'_> {
+impl Careful {
     /// The program with limits for its doubts and a guard before it.
     fn program(
         &self,
@@ -170,7 +175,9 @@ impl Careful<'_> {
         scored: &[Scored],
     ) -> Result<(Vec<u8>, Controlled), Fault> {
         let controlled = control(program, scored, self.policy)?;
-        let policy = guard::Policy { quantile: self.config.quantile };
+        // What is new is for the model to doubt, which keeps the quantile: a second one for the
+        // sketches would give up as much again. They keep out what is newer than anything held out.
+        let policy = guard::Policy { quantile: WHOLE };
         let program = calibrate(known, &controlled.program, scored, policy)?;
         Ok((program, controlled))
     }
@@ -210,6 +217,9 @@ fn promise(controlled: &Controlled, policy: &risk::Policy, report: &mut Report) 
         "{} of {} held-out inputs are answered, {} wrongly",
         controlled.answered, controlled.rows, controlled.wrong
     );
+    if policy.confidence == 0 {
+        return report.remark("risk", format!("{counts}; the contract takes the count for enough"));
+    }
     let sure = percent(policy.confidence);
     if controlled.promised {
         let why = format!(

@@ -5,7 +5,7 @@ use auto_json::{Record, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::bindings::auto::pass::distill::{Options, Trained};
+use crate::bindings::auto::pass::distill::{Given, Options, Trained};
 use crate::bindings::auto::pass::extract::{Budget, Candidate, Hints, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation};
 
@@ -28,8 +28,13 @@ pub fn training(on: &[&Observation], options: &Options) -> String {
         .with("output_type", options.output_type.as_str())
         .with("seed", options.seed)
         .with("steps", options.steps)
-        .with("max_bytes", options.max_bytes);
+        .with("max_bytes", options.max_bytes)
+        .with("given", options.given.iter().map(given).collect::<Vec<Value>>());
     Value::List(vec![observations.into(), options.into()]).canonical().into_string()
+}
+
+fn given(given: &Given) -> Value {
+    Record::new().with("field", given.field.as_str()).with("expression", given.expression.as_str()).into()
 }
 
 /// Reads the result of `auto:pass/distill#train`.

@@ -8,17 +8,18 @@ const MOST: usize = 64;
 
 /// The places of an input that a model reads, as texts.
 pub(crate) struct Features {
-    places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
 }
 
 /// A place: a way through records, and what is at its end.
-struct Place {
+pub(crate) struct Place {
     path: Vec<String>,
-    kind: Kind,
+    pub(crate) kind: Kind,
 }
 
+/// What is at a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Text,
     /// A number or a truth value, by its canonical text.
     Scalar,
@@ -66,11 +67,15 @@ fn collect(ty: &Type, path: &mut Vec<String>, places: &mut Vec<Place>) {
 }
 
 impl Place {
+    /// What an input has there.
+    pub(crate) fn value<'v>(&self, input: &'v Value) -> Option<&'v Value> {
+        self.path.iter().try_fold(input, |value, name| value.get(name))
+    }
+
     fn text(&self, input: &Value) -> Option<String> {
-        let value = self.path.iter().try_fold(input, |value, name| value.get(name))?;
-        match (self.kind, value) {
+        match (self.kind, self.value(input)?) {
             (Kind::Text, Value::Text(text)) => Some(text.clone()),
-            (Kind::Scalar, Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
+            (Kind::Scalar, value @ (Value::Number(_) | Value::Bool(_))) => Some(value.to_string()),
             (Kind::Texts, Value::List(items)) => {
                 let texts: Option<Vec<&str>> = items.iter().map(Value::as_text).collect();
                 texts.map(|texts| texts.join("\n"))
@@ -79,7 +84,8 @@ impl Place {
         }
     }
 
-    fn expression(&self) -> String {
+    /// The way there, as an expression.
+    pub(crate) fn at(&self) -> String {
         let mut at = "$".to_owned();
         for name in &self.path {
             at.push('.');
@@ -87,6 +93,11 @@ impl Place {
                 && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
             at.push_str(&if plain { name.clone() } else { Value::from(name.as_str()).to_string() });
         }
+        at
+    }
+
+    fn expression(&self) -> String {
+        let at = self.at();
         // `trim`-like calls are undefined of what is no text, which the default then stands for.
         match self.kind {
             Kind::Text => format!("default(concat({at}), \"\")"),

@@ -7,10 +7,14 @@
 //! and options give the same model. Whether the model is any good is not said here; the
 //! driver holds rows out and asks the model about them.
 
+mod common;
 mod features;
 mod graph;
+mod part;
 mod quantise;
+mod questions;
 mod train;
+mod trees;
 
 #[allow(missing_docs, unused_qualifications, clippy::all)]
 mod bindings {
@@ -21,16 +25,17 @@ mod bindings {
     });
 }
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use auto_json::Value;
 use auto_kit::{Fault, Row, rows, type_text, types};
-use auto_schema::ir::model::{Linear, MAX_CLASSES};
+use auto_schema::ir::model::MAX_CLASSES;
 use auto_schema::types::Type;
-pub use bindings::exports::auto::pass::distill::{Options, Trained};
+pub use bindings::exports::auto::pass::distill::{Given, Options, Trained};
 
 use features::Features;
 use graph::Part;
+use part::Problem;
 
 /// A part with fewer than this many rows per class, on average, is no classification.
 const ROWS_PER_CLASS: usize = 2;
@@ -40,29 +45,33 @@ pub fn train(on: &[types::Observation], options: &Options) -> Result<Trained, Fa
     let input = type_text(&options.input_type, "/options/input-type")?;
     let output = type_text(&options.output_type, "/options/output-type")?;
     let rows = rows(on)?;
-    let settled: Vec<(&Value, &Value)> =
-        rows.iter().filter_map(|row: &Row| Some((&row.input, row.settled()?))).collect();
-    if settled.is_empty() {
-        return Err(Fault::new("no-observations", "a model needs inputs with one recorded output and no error"));
+    let examples: Vec<Example> = rows.iter().filter(|row| row.errors == 0).flat_map(Example::of).collect();
+    if examples.is_empty() {
+        return Err(Fault::new("no-observations", "a model needs inputs with a recorded output and no error"));
     }
-    let inputs: Vec<&Value> = settled.iter().map(|(input, _)| *input).collect();
+    let inputs: Vec<&Value> = examples.iter().map(|example| example.input).collect();
     let features = Features::of(&inputs).ok_or_else(|| {
         Fault::new("no-text", "the inputs have no text, number or truth value that a model could learn from")
     })?;
-    let outputs: Vec<&Value> = settled.iter().map(|(_, output)| *output).collect();
-    let wanted = parts(&outputs, &output)?;
+    let outputs: Vec<&Value> = examples.iter().map(|example| example.output).collect();
+    let shares: Vec<f32> = examples.iter().map(|example| example.share).collect();
+    let wanted = parts(&outputs, &output, &options.given)?;
+    let questions = questions::questions(&features, &inputs);
     let texts: Vec<Vec<String>> = inputs.iter().map(|input| features.texts(input)).collect();
-    let learnt = wanted.iter().filter(|part| part.values.is_some()).count().max(1);
+    let learnt = wanted.iter().filter(|part| matches!(part.source, Source::Model(_))).count().max(1);
     let share = options.max_bytes / learnt as u32;
+    let problem = Problem { inputs: &inputs, texts: &texts, shares: &shares, questions: &questions, options };
     let mut notes = Vec::new();
     let mut models = Vec::new();
     for part in wanted {
-        let body = match part.values {
-            None => Part::Constant(part.first),
-            Some(values) => {
-                let (model, note) = fitted(&texts, &values, options, share)?;
-                notes.push(if part.name.is_empty() { note } else { format!("{}: {note}", part.name) });
-                Part::Model(Box::new(model))
+        let body = match part.source {
+            Source::Given(expression) => Part::Rule(expression),
+            Source::Constant(value) => Part::Constant(value),
+            Source::Model(values) => {
+                let (body, told) = problem.solved(&values, share)?;
+                let named = |note| if part.name.is_empty() { note } else { format!("{}: {note}", part.name) };
+                notes.extend(told.into_iter().map(named));
+                body
             }
         };
         models.push((part.name, body));
@@ -70,17 +79,40 @@ pub fn train(on: &[types::Observation], options: &Options) -> Result<Trained, Fa
     graph::trained(&features, &input, &output, models, notes)
 }
 
+/// What is learnt from: an output of an input, and which share of its recordings gave that.
+struct Example<'a> {
+    input: &'a Value,
+    output: &'a Value,
+    share: f32,
+}
+
+impl<'a> Example<'a> {
+    fn of(row: &'a Row) -> impl Iterator<Item = Example<'a>> {
+        let all: u32 = row.outputs.iter().map(|(_, count)| *count).fold(0, u32::saturating_add).max(1);
+        let share = move |count: u32| if count == all { 1.0 } else { count as f32 / all as f32 };
+        row.outputs.iter().map(move |(output, count)| Example { input: &row.input, output, share: share(*count) })
+    }
+}
+
 /// One field of the outputs, or all of them.
 struct Wanted<'a> {
     /// Empty for the whole output.
     name: String,
-    first: Value,
-    /// What is to be learnt; none where it is always the same.
-    values: Option<Vec<&'a Value>>,
+    source: Source<'a>,
+}
+
+/// Where a part comes from.
+enum Source<'a> {
+    /// It is always the same.
+    Constant(Value),
+    /// An expression over the input.
+    Given(String),
+    /// It is to be learnt.
+    Model(Vec<&'a Value>),
 }
 
 /// What has to be learnt: the output as a whole where it takes few values, else its fields.
-fn parts<'a>(outputs: &[&'a Value], ty: &Type) -> Result<Vec<Wanted<'a>>, Fault> {
+fn parts<'a>(outputs: &[&'a Value], ty: &Type, given: &[Given]) -> Result<Vec<Wanted<'a>>, Fault> {
     let distinct: BTreeSet<&&Value> = outputs.iter().collect();
     if distinct.len() < 2 {
         return Err(Fault::new("one-class", "every recorded output is the same; a constant needs no model"));
@@ -90,10 +122,15 @@ fn parts<'a>(outputs: &[&'a Value], ty: &Type) -> Result<Vec<Wanted<'a>>, Fault>
         if varied(distinct.len()) {
             return Err(too_varied("the output", distinct.len(), outputs.len()));
         }
-        return Ok(vec![Wanted { name: String::new(), first: Value::Null, values: Some(outputs.to_vec()) }]);
+        return Ok(vec![Wanted { name: String::new(), source: Source::Model(outputs.to_vec()) }]);
     };
     let mut parts = Vec::new();
     for field in fields {
+        let name = field.name.clone();
+        if let Some(given) = given.iter().find(|given| given.field == name) {
+            parts.push(Wanted { name, source: Source::Given(given.expression.clone()) });
+            continue;
+        }
         let values: Option<Vec<&Value>> = outputs.iter().map(|output| output.get(&field.name)).collect();
         let values = values.ok_or_else(|| {
             let message =
@@ -104,9 +141,11 @@ fn parts<'a>(outputs: &[&'a Value], ty: &Type) -> Result<Vec<Wanted<'a>>, Fault>
         if varied(distinct.len()) {
             return Err(too_varied(&format!("the field {:?}", field.name), distinct.len(), values.len()));
         }
-        let first = values.first().map_or(Value::Null, |value| (*value).clone());
-        let values = (distinct.len() > 1).then_some(values);
-        parts.push(Wanted { name: field.name.clone(), first, values });
+        let source = match distinct.first() {
+            Some(only) if distinct.len() == 1 => Source::Constant((***only).clone()),
+            _ => Source::Model(values),
+        };
+        parts.push(Wanted { name, source });
     }
     Ok(parts)
 }
@@ -117,41 +156,6 @@ fn too_varied(what: &str, distinct: usize, rows: usize) -> Fault {
          on average, and at most {MAX_CLASSES} values can be classes; record more, or let a rule explain it"
     );
     Fault::new("no-classes", message)
-}
-
-/// A model of one part, and a line about it.
-fn fitted(
-    texts: &[Vec<String>],
-    values: &[&Value],
-    options: &Options,
-    max_bytes: u32,
-) -> Result<(Linear, String), Fault> {
-    let mut counts: BTreeMap<&Value, usize> = BTreeMap::new();
-    values.iter().for_each(|value| *counts.entry(value).or_default() += 1);
-    let classes: Vec<&Value> = counts.keys().copied().collect();
-    let labels: Vec<usize> = values.iter().map(|value| classes.binary_search(value).unwrap_or(0)).collect();
-    let Some(bits) = quantise::bits(classes.len(), max_bytes) else {
-        let message = format!(
-            "{} classes need {} bytes of weights, {max_bytes} are allowed",
-            classes.len(),
-            classes.len() << quantise::LEAST_BITS
-        );
-        return Err(Fault::new("too-large", message));
-    };
-    let data = train::Data::new(texts, bits, labels, classes.len());
-    let weights = train::fit(&data, options.seed, options.steps);
-    let (model, differ) = quantise::linear(&data, &weights, classes.into_iter().cloned().collect());
-    let alone = counts.values().filter(|count| **count == 1).count();
-    let (least, most) = (counts.values().min().unwrap_or(&0), counts.values().max().unwrap_or(&0));
-    let mut note = format!(
-        "{} classes of {least} to {most} observations, 2^{bits} buckets; as bytes the weights decide {differ} of {} observations otherwise",
-        counts.len(),
-        values.len(),
-    );
-    if alone > 0 {
-        note.push_str(&format!("; {alone} classes were seen once"));
-    }
-    Ok((model, note))
 }
 
 /// The pass.

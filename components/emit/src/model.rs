@@ -12,22 +12,22 @@ pub(crate) struct Placed {
     classes: u32,
     idf: Place,
     rows: Place,
-    /// Biases, then ranges.
+    /// Scales, biases, then ranges.
     numbers: Place,
     values: Place,
 }
 
 impl Placed {
     pub(crate) fn new(model: &Linear, unit: &mut Unit) -> Placed {
-        let rows: Vec<u8> = model.rows.iter().map(|weight| *weight as u8).collect();
         let ranges = [model.doubt.0, model.doubt.1, model.unsure.0, model.unsure.1];
-        let numbers: Vec<u8> = model.biases.iter().chain(&ranges).flat_map(|number| number.to_le_bytes()).collect();
+        let all = model.scales.iter().chain(&model.biases);
+        let numbers: Vec<u8> = all.chain(&ranges).flat_map(|number| number.to_le_bytes()).collect();
         let constants = &mut unit.constants;
         Placed {
             bits: model.bits,
             classes: model.classes.len() as u32,
             idf: constants.bytes(&model.idf),
-            rows: constants.bytes(&rows),
+            rows: constants.bytes(&model.rows),
             numbers: constants.bytes(&numbers),
             values: constants.value(&Value::List(model.classes.clone())),
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use auto_json::Value;
+use auto_kit::binomial::{least_ruled_out, rules_out};
 use auto_schema::contract::{ClassFloor, Contract, Match};
 
 use crate::artifact::LEARNED;
@@ -117,15 +118,37 @@ fn learned(tally: &Tally) -> Finding {
 }
 
 /// How often programs were wrong without saying so. A program without a model ran without a
-/// guard, so this is the most that a guarded artifact gets wrong.
+/// guard, so this is the most that a guarded artifact gets wrong. What was counted is a sample: it
+/// has to rule out, with the contract's confidence, that more of such inputs are answered wrongly.
 fn silent_errors(contract: &Contract, tally: &Tally) -> Option<Finding> {
     let most = contract.acceptance.max_silent_error_ppm?;
+    let confidence = contract.acceptance.silent_error_confidence();
     let sound = tally.total - tally.wrong;
     // What may be wrong of a million is what need not be sound of it.
-    let status = reaches(sound - tally.open, sound, tally.total, MILLION - most);
-    let claim = format!("at most {} of held-out inputs are answered wrongly", percent(most));
-    let finding = Finding::new("silent-error", status, claim, tally.detail(&tally.silent));
+    let counted = reaches(sound - tally.open, sound, tally.total, MILLION - most);
+    let (rows, wrong) = (small(tally.total), small(tally.wrong + tally.open));
+    let proved = most == MILLION || rules_out(rows, wrong, most, confidence);
+    let status = if counted == Status::Pass && !proved { Status::Inconclusive } else { counted };
+    let claim = match confidence {
+        0 => format!("at most {} of held-out inputs are answered wrongly", percent(most)),
+        _ => {
+            format!("at most {} of inputs are answered wrongly, with {} confidence", percent(most), percent(confidence))
+        }
+    };
+    let mut detail = tally.detail(&tally.silent);
+    if !proved {
+        let ruled_out = percent(least_ruled_out(rows, wrong, confidence));
+        detail.push_str(&format!(
+            "; so few held-out inputs rule out no less than {ruled_out}: record more, allow more, or say \
+             silent_error_confidence_ppm = 0 to take the count for enough"
+        ));
+    }
+    let finding = Finding::new("silent-error", status, claim, detail);
     Some(if status == Status::Pass { finding } else { finding.with(&tally.silent) })
+}
+
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// One finding a class, in the order of their values.

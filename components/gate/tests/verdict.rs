@@ -482,14 +482,42 @@ fn silent_errors_and_classes_are_judged_at_their_exact_boundary() {
         let candidate = Candidate { held_out: held_out(&rows), ..answers(&[("1", "\"a\"")]) };
         heard(&newer(&format!(r#","acceptance":{{{acceptance}}}"#)), &observations, candidate, Hearings::default())
     };
-    assert_eq!(status(&judge(r#""max_silent_error_ppm":250000"#), "silent-error"), Status::Pass);
-    let verdict = judge(r#""max_silent_error_ppm":249999"#);
+    let counted = |most: u32| judge(&format!(r#""max_silent_error_ppm":{most},"silent_error_confidence_ppm":0"#));
+    assert_eq!(status(&counted(250_000), "silent-error"), Status::Pass);
+    let verdict = counted(249_999);
     assert_eq!(status(&verdict, "silent-error"), Status::Fail);
     assert_eq!(find(&verdict, "silent-error").counterexample, Some(json("2")));
     let verdict = judge(r#""classes":{"path":"","min_ppm":500000}"#);
     assert_eq!((status(&verdict, "class/\"a\""), status(&verdict, "class/\"b\"")), (Status::Pass, Status::Pass));
     let verdict = judge(r#""classes":{"path":"","min_ppm":500001}"#);
     assert_eq!((status(&verdict, "class/\"a\""), status(&verdict, "class/\"b\"")), (Status::Fail, Status::Fail));
+}
+
+#[test]
+fn a_silent_error_is_promised_only_where_enough_was_held_out() {
+    let observations = [seen("1", &[("\"a\"", 2)], 0)];
+    let judge = |rows: usize, wrong: usize, acceptance: &str| {
+        let inputs: Vec<String> = (0..rows).map(|row| row.to_string()).collect();
+        let row = |(index, input): (usize, &String)| -> (String, &str, &str) {
+            (input.clone(), "\"a\"", if index < wrong { "\"b\"" } else { "\"a\"" })
+        };
+        let rows: Vec<(String, &str, &str)> = inputs.iter().enumerate().map(row).collect();
+        let rows: Vec<(&str, &str, &str)> = rows.iter().map(|(input, a, b)| (input.as_str(), *a, *b)).collect();
+        let candidate = Candidate { held_out: held_out(&rows), ..answers(&[("1", "\"a\"")]) };
+        let verdict =
+            heard(&newer(&format!(r#","acceptance":{{{acceptance}}}"#)), &observations, candidate, Hearings::default());
+        (status(&verdict, "silent-error"), find(&verdict, "silent-error").detail.clone())
+    };
+    // Without a wrong answer: n >= ln(0.05) / ln(0.99).
+    assert_eq!(judge(299, 0, r#""max_silent_error_ppm":10000"#).0, Status::Pass);
+    let (status, detail) = judge(298, 0, r#""max_silent_error_ppm":10000"#);
+    assert_eq!(status, Status::Inconclusive);
+    assert!(detail.contains("rule out no less than 1.0"), "{detail}");
+    assert_eq!(judge(298, 0, r#""max_silent_error_ppm":10000,"silent_error_confidence_ppm":900000"#).0, Status::Pass);
+    // One of 299 is within the share, and proves it no longer.
+    assert_eq!(judge(299, 1, r#""max_silent_error_ppm":10000"#).0, Status::Inconclusive);
+    assert_eq!(judge(299, 3, r#""max_silent_error_ppm":10000"#).0, Status::Fail);
+    assert_eq!(judge(3, 3, r#""max_silent_error_ppm":1000000"#).0, Status::Pass);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod bindings {
     });
 }
 
+pub mod binomial;
 mod read;
 pub mod testing;
 

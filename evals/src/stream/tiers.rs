@@ -159,7 +159,8 @@ impl Bench {
             ("output-type", text("json")),
             ("seed", Val::U64(1)),
             ("steps", Val::U64(EPOCHS * observations.len() as u64)),
-            ("max-bytes", Val::U32(640_000)),
+            ("max-bytes", Val::U32(320_000)),
+            ("given", Val::List(Vec::new())),
         ]);
         let results = self.engine.call(
             &self.providers,

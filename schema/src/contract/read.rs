@@ -10,7 +10,8 @@ use super::property::other_place;
 use super::spot::{Result, Spot, Table, child, item, refuse, unknown_key};
 use super::{
     Acceptance, ArtifactBudgets, Budgets, CONTRACT_VERSIONS, Claim, ClassFloor, Condition, Contract, ContractError,
-    EvalCase, Example, GuardPolicy, Match, Pattern, Place, Property, ReferenceBudgets, Relation, Scope, Side, SpanKind,
+    Divergent, EvalCase, Example, GuardPolicy, Match, Pattern, Place, Property, ReferenceBudgets, Relation, Scope,
+    Side, SpanKind,
 };
 use crate::digest::Digest;
 use crate::ir::type_at;
@@ -391,6 +392,8 @@ fn acceptance(table: &Table, version: u32) -> Result<Acceptance> {
             "tolerance",
             "out_of_fold_min_ppm",
             "max_silent_error_ppm",
+            "silent_error_confidence_ppm",
+            "divergent",
             "classes",
             "memorise",
             "guard_admit_ppm",
@@ -401,6 +404,8 @@ fn acceptance(table: &Table, version: u32) -> Result<Acceptance> {
             compare: matching(table, "match", version)?.unwrap_or_default(),
             out_of_fold_min_ppm: out_of_fold_min_ppm?,
             max_silent_error_ppm: read("max_silent_error_ppm", 0, 1_000_000)?,
+            silent_error_confidence_ppm: read("silent_error_confidence_ppm", 0, 999_999)?,
+            divergent: table.optional("divergent").map(|spot| divergent(&spot)).transpose()?.unwrap_or_default(),
             classes: table.optional("classes").map(|spot| class_floor(&spot.table()?)).transpose()?,
             memorise: table.optional("memorise").map_or(Ok(false), |spot| spot.bool())?,
             guard_admit_ppm: read("guard_admit_ppm", 0, 1_000_000)?,
@@ -413,6 +418,13 @@ fn acceptance(table: &Table, version: u32) -> Result<Acceptance> {
         return Err(refuse("missing-key", table.at.clone(), message));
     }
     Ok(acceptance)
+}
+
+fn divergent(spot: &Spot) -> Result<Divergent> {
+    let name = spot.text()?;
+    let known = Divergent::NAMES.map(|(name, _)| name);
+    let found = Divergent::NAMES.into_iter().find(|(known, _)| *known == name);
+    found.map(|(_, choice)| choice).ok_or_else(|| spot.unknown("way to learn from divergent recordings", &known))
 }
 
 fn class_floor(table: &Table) -> Result<ClassFloor> {

@@ -445,8 +445,13 @@ impl Graph {
 
     /// Whether something in it is a trained model.
     pub fn is_learned(&self) -> bool {
-        let learned =
-            |node: &Node| matches!(node.body, Body::Model { .. }) || node.body.graph().is_some_and(Graph::is_learned);
+        // Only what was learnt is weighed by how sure it is.
+        let weighed = |check: &Check| matches!(check, Check::Score { .. });
+        let learned = |node: &Node| match &node.body {
+            Body::Model { .. } => true,
+            Body::Guard(guard) => guard.checks.iter().any(weighed),
+            body => body.graph().is_some_and(Graph::is_learned),
+        };
         self.nodes.iter().any(learned)
     }
 

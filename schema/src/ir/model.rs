@@ -19,8 +19,9 @@ pub const MAX_CLASSES: usize = 4096;
 /// range, and its lead over the second below `unsure`'s.
 ///
 /// Bytes: `bits` and the number of classes, 32 bits each, little-endian; one byte of inverse
-/// document frequency for each of `2^bits` buckets; for each bucket one signed byte per class;
-/// one bias per class, then the ranges of `doubt` and `unsure`, low and high, 32 bits each;
+/// document frequency for each of `2^bits` buckets; for each bucket four bits per class, two classes
+/// a byte; one scale per class, one bias per class, then the ranges of `doubt` and `unsure`, low and
+/// high, 32 bits each;
 /// the classes as the canonical text of a JSON list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linear {
@@ -28,8 +29,10 @@ pub struct Linear {
     pub bits: u32,
     /// Inverse document frequency of each bucket.
     pub idf: Vec<u8>,
-    /// Bucket by bucket, one weight per class.
-    pub rows: Vec<i8>,
+    /// Bucket by bucket, the weights of two classes a byte.
+    pub rows: Vec<u8>,
+    /// What a weight of each class stands for, in 256ths; 1 to 2^12.
+    pub scales: Vec<i32>,
     /// One per class; at most 2^30 in magnitude.
     pub biases: Vec<i32>,
     /// Scores from which on there is no doubt, and below which there is nothing else.
@@ -53,9 +56,9 @@ impl Linear {
         word(&mut bytes, self.bits);
         word(&mut bytes, self.classes.len() as u32);
         bytes.extend_from_slice(&self.idf);
-        bytes.extend(self.rows.iter().map(|weight| *weight as u8));
+        bytes.extend_from_slice(&self.rows);
         let ranges = [self.doubt.0, self.doubt.1, self.unsure.0, self.unsure.1];
-        self.biases.iter().chain(&ranges).for_each(|number| word(&mut bytes, *number as u32));
+        self.scales.iter().chain(&self.biases).chain(&ranges).for_each(|number| word(&mut bytes, *number as u32));
         bytes.extend_from_slice(Value::List(self.classes.clone()).canonical().as_str().as_bytes());
         bytes
     }
@@ -72,12 +75,16 @@ impl Linear {
             return Err(format!("a model has 2 to {MAX_CLASSES} classes, not {classes}"));
         }
         let idf = reader.take(1 << bits)?.to_vec();
-        let rows = reader.take(classes << bits)?.iter().map(|byte| *byte as i8).collect();
-        let biases = (0..classes).map(|_| reader.number()).collect::<Result<Vec<i32>, String>>()?;
+        let rows = reader.take(classes.div_ceil(2) << bits)?.to_vec();
+        let mut numbers = || (0..classes).map(|_| reader.number()).collect::<Result<Vec<i32>, String>>();
+        let (scales, biases) = (numbers()?, numbers()?);
         let doubt = (reader.number()?, reader.number()?);
         let unsure = (reader.number()?, reader.number()?);
         if let Some(bias) = biases.iter().find(|bias| bias.unsigned_abs() > 1 << 30) {
             return Err(format!("a bias of {bias} is beyond 2^30"));
+        }
+        if let Some(scale) = scales.iter().find(|scale| !(1..=1 << 12).contains(*scale)) {
+            return Err(format!("a scale of {scale} is not between 1 and 2^12"));
         }
         if doubt.0 >= doubt.1 || unsure.0 >= unsure.1 {
             return Err("a range of scores ends where it begins, or before".to_owned());
@@ -96,7 +103,7 @@ impl Linear {
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("two classes are the same".to_owned());
         }
-        Ok(Linear { bits, idf, rows, biases, doubt, unsure, classes: values })
+        Ok(Linear { bits, idf, rows, scales, biases, doubt, unsure, classes: values })
     }
 }
 
@@ -133,7 +140,8 @@ mod tests {
         Linear {
             bits: 4,
             idf: (0..16).collect(),
-            rows: (0..32).map(|weight| weight - 16).collect(),
+            rows: (0..16).map(|weight| weight * 16 + 15).collect(),
+            scales: vec![1, 1 << 12],
             biases: vec![-5, 1 << 30],
             doubt: (-1, 9),
             unsure: (0, 1),
@@ -161,6 +169,7 @@ mod tests {
         refused(|model| model.bits = 17, "2^17");
         refused(|model| model.bits = 5, "cut off");
         refused(|model| model.biases[0] = i32::MIN, "beyond 2^30");
+        refused(|model| model.scales[1] = 0, "a scale of 0");
         refused(|model| model.doubt = (3, 3), "range");
         refused(|model| model.classes = vec!["a".into(), "a".into()], "the same");
         refused(|model| model.classes = vec!["a".into()], "2 to 4096 classes, not 1");

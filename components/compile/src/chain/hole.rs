@@ -10,7 +10,7 @@ use crate::bindings::auto::host::progress;
 use crate::bindings::auto::pass::check::check;
 use crate::bindings::auto::pass::extract::{Budget, Hints, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation, Witness};
-use crate::{SYNTHESIZE, table, unbroken, unexplained, wire};
+use crate::{SYNTHESIZE, search_result, table, unexplained, wire};
 
 /// A place for an expression.
 #[derive(Clone)]
@@ -142,7 +142,7 @@ impl Holes {
 /// The best program of a search and its text, or why there is none; a fault where extract broke.
 fn searched(result: Option<Result<String, Fault>>) -> Result<Result<(Vec<u8>, String), String>, Fault> {
     let Some(result) = result else { return Ok(Err("the jobs returned nothing".to_owned())) };
-    let search: Search = match unbroken(result.and_then(|text| wire::search(&text)))? {
+    let search: Search = match search_result(result.and_then(|text| wire::search(&text)))? {
         Ok(search) => search,
         Err(fault) => return Ok(Err(fault.message)),
     };

@@ -1,63 +1,60 @@
 //! Trained models over values.
 
-use super::arena::{allocate, allocate_many};
+use super::arena::allocate_many;
 use super::node::{Handle, Member, Node, UNDEFINED, items, put};
-use crate::kernels::linear::{Counts, classify, shortfall};
+use crate::kernels::linear::{Counts, Met, Weights, shortfall};
 
 /// What the model says of a list of texts: `{"doubt": ..., "unsure": ..., "value": ...}`.
 /// Undefined where it is no list of texts. `idf` has one byte for each of `2^bits` buckets,
-/// `rows` one signed byte for each bucket and class; `numbers` are the biases of the classes,
-/// then the ranges of `doubt` and `unsure`: 32 bits each, little-endian, not aligned; `values`
-/// is the list of the classes' values.
+/// `rows` for each bucket a byte for each two classes; `numbers` are the scales of the classes, their
+/// biases, then the ranges of `doubt` and `unsure`: 32 bits each, little-endian, not aligned;
+/// `values` is the list of the classes' values.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rt_linear(
     texts: Handle,
     bits: u32,
     classes: usize,
     idf: *const u8,
-    rows: *const i8,
+    rows: *const u8,
     numbers: *const u8,
     values: Handle,
 ) -> Handle {
     let Some(texts) = items(texts) else { return UNDEFINED };
     let buckets = 1 << bits;
-    // SAFETY: `emit` passes a model it has checked: idf has one byte per bucket, rows one per
-    // bucket and class, numbers four for each class and four more.
+    // SAFETY: `emit` passes a model it has checked: idf has one byte per bucket, rows one for each
+    // bucket and two classes, numbers two for each class and four more.
     let (idf, rows, numbers) = unsafe {
         (
             core::slice::from_raw_parts(idf, buckets),
-            core::slice::from_raw_parts(rows, classes << bits),
-            core::slice::from_raw_parts(numbers, 4 * (classes + 4)),
+            core::slice::from_raw_parts(rows, classes.div_ceil(2) << bits),
+            core::slice::from_raw_parts(numbers, 4 * (2 * classes + 4)),
         )
     };
-    let counts = allocate(buckets, 1);
-    let met = allocate_many::<u16>(buckets);
-    let scores = allocate_many::<i32>(classes + 4);
-    // SAFETY: just allocated, and nothing else has them; the counts are cleared first, the
-    // buckets met are written before they are read.
-    let (counts, met, scores) = unsafe {
-        counts.write_bytes(0, buckets);
-        met.write_bytes(0, buckets);
+    let (slots, met) = (allocate_many::<u16>(buckets), allocate_many::<Met>(buckets));
+    let all = allocate_many::<i32>(3 * classes + 4);
+    // SAFETY: just allocated, and nothing else has them. Memory of an instance always holds bytes,
+    // any of which are such numbers; neither counts nor scores care which, and the rest is written.
+    let (slots, met, all) = unsafe {
         for (index, number) in numbers.as_chunks::<4>().0.iter().enumerate() {
-            scores.add(index).write(i32::from_le_bytes(*number));
+            all.add(classes + index).write(i32::from_le_bytes(*number));
         }
         (
-            core::slice::from_raw_parts_mut(counts, buckets),
+            core::slice::from_raw_parts_mut(slots, buckets),
             core::slice::from_raw_parts_mut(met, buckets),
-            core::slice::from_raw_parts_mut(scores, classes + 4),
+            core::slice::from_raw_parts_mut(all, 3 * classes + 4),
         )
     };
-    let Some(mut counts) = Counts::new(counts, met) else { return UNDEFINED };
+    let Some((scores, numbers)) = all.split_at_mut_checked(classes) else { return UNDEFINED };
+    let Some((scales, numbers)) = numbers.split_at_checked(classes) else { return UNDEFINED };
+    let Some((biases, &[doubt_low, doubt_high, unsure_low, unsure_high])) = numbers.split_at_checked(classes) else {
+        return UNDEFINED;
+    };
+    let Some(mut counts) = Counts::new(slots, met) else { return UNDEFINED };
     for (salt, text) in (0..).zip(texts) {
         let Some(text) = text.as_text() else { return UNDEFINED };
         counts.text(text.as_bytes(), salt);
     }
-    let Some((scores, ranges)) = scores.split_at_mut_checked(classes) else { return UNDEFINED };
-    let (Some(best), &mut [doubt_low, doubt_high, unsure_low, unsure_high]) =
-        (classify(idf, rows, &counts, scores), ranges)
-    else {
-        return UNDEFINED;
-    };
+    let Some(best) = (Weights { idf, rows, scales, biases }).classify(&counts, scores) else { return UNDEFINED };
     let Some(value) = items(values).and_then(|values| values.get(best.class)) else { return UNDEFINED };
     let members = allocate_many::<Member>(3);
     let member = |key: &'static [u8], value| Member { key: key.as_ptr() as u32, key_length: key.len() as u32, value };
