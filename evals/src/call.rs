@@ -1,7 +1,8 @@
 //! `call`: what one call of an artifact costs, in every way there is to make it, beside the
 //! same function written by hand in Rust.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -12,7 +13,7 @@ use auto_runtime::{Limits, Outcome, Program, Sandbox, Session};
 use crate::clock::{self, Effort, Subject, Times, figure};
 use crate::native::{self, Native, Reply};
 
-/// Times one call of an artifact: warm, isolated, in a batch, over stdio.
+/// Times one call of an artifact: warm, isolated, in a batch, over stdio, over HTTP.
 ///
 /// With --native, the hand-written function of that name is first checked to give the same
 /// on all inputs and on damaged copies of them, then timed in the same rounds.
@@ -59,7 +60,10 @@ impl Options {
             Ok(times) => report.set("stdio", figure(times.median(), 1)),
             Err(error) => unmeasured(&mut report, "stdio", &format!("{error:#}")),
         }
-        unmeasured(&mut report, "http", "auto-host has no `serve` yet");
+        match over_http(&self.effort, &self.artifact, &inputs) {
+            Ok(times) => report.set("http", figure(times.median(), 1)),
+            Err(error) => unmeasured(&mut report, "http", &format!("{error:#}")),
+        }
         Ok(report)
     }
 
@@ -127,6 +131,97 @@ fn over_stdio(effort: &Effort, artifact: &Path, inputs: &[String]) -> anyhow::Re
     match failed {
         Some(error) => Err(error),
         None => Ok(times),
+    }
+}
+
+/// A request there and a reply back on one connection, one after the other.
+fn over_http(effort: &Effort, artifact: &Path, inputs: &[String]) -> anyhow::Result<Times> {
+    let mut service = Service::spawn(artifact)?;
+    for input in inputs {
+        service.ask(input)?;
+    }
+    let mut failed = None;
+    let mut subject = each("http", inputs, |input| {
+        if failed.is_none() {
+            failed = service.ask(input).err();
+        }
+    });
+    let times = clock::measure(effort, std::slice::from_mut(&mut subject)).remove(0);
+    drop(subject);
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(times),
+    }
+}
+
+/// `auto-host serve` with the artifact alone, and a connection to it.
+struct Service {
+    child: Child,
+    to: TcpStream,
+    from: BufReader<TcpStream>,
+    line: String,
+    /// Where the artifact lies for it.
+    _folder: tempfile::TempDir,
+}
+
+impl Service {
+    fn spawn(artifact: &Path) -> anyhow::Result<Service> {
+        let folder = tempfile::tempdir()?;
+        std::fs::copy(artifact, folder.path().join("artifact.cbin"))?;
+        let binary = std::env::current_exe()?.with_file_name("auto-host");
+        let mut command = Command::new(&binary);
+        command.args(["serve", "--addr", "127.0.0.1:0", "--registry"]).arg(folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("starting {} (build it first)", binary.display()))?;
+        let mut said = BufReader::new(child.stderr.take().context("no stderr")?).lines();
+        let address = said
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.strip_prefix("listening on http://")?.split(' ').next()?.to_owned()));
+        // What it says later is nobody's, and must not fill the pipe.
+        std::thread::spawn(move || said.for_each(drop));
+        let connected = address.context("auto-host serve does not listen").and_then(|address| {
+            let to = TcpStream::connect(address)?;
+            to.set_nodelay(true)?;
+            Ok((to.try_clone()?, BufReader::new(to)))
+        });
+        match connected {
+            Ok((to, from)) => Ok(Service { child, to, from, line: String::new(), _folder: folder }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    fn ask(&mut self, input: &str) -> anyhow::Result<()> {
+        let head = format!("POST /run/artifact HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", input.len());
+        self.to.write_all(format!("{head}{input}").as_bytes()).context("auto-host serve took no more")?;
+        let mut length = 0;
+        loop {
+            self.line.clear();
+            ensure!(self.from.read_line(&mut self.line)? > 0, "auto-host serve ended early");
+            let line = self.line.trim_end().to_ascii_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse()?;
+            }
+        }
+        let mut body = vec![0; length];
+        self.from.read_exact(&mut body)?;
+        ensure!(body.first() == Some(&b'{'), "auto-host serve said {:?}", String::from_utf8_lossy(&body));
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Our own child, which has nothing to lose.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -23,7 +23,7 @@ use tiers::{Bench, By, Item, Ratchet};
 /// what the model would say. A phase begins where an output comes for the first time.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example:\n  auto-evals stream --data stream.jsonl --alpha 740000 --out stream.csv --plot stream.svg"
+    after_help = "Example:\n  auto-evals stream --data stream.jsonl --alpha 785000 --out stream.csv --plot stream.svg"
 )]
 pub struct Options {
     /// The stream
@@ -31,7 +31,7 @@ pub struct Options {
     data: PathBuf,
     /// How unsure the trained artifact may be when it answers an unseen input, in parts per
     /// million; with 0 it answers none
-    #[arg(long, default_value_t = 740_000, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    #[arg(long, default_value_t = 785_000, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     alpha: u32,
     /// Also that many times in another order: shuffled within the phases, with the seeds from 1 on
     #[arg(long, default_value_t = 0)]
