@@ -19,6 +19,7 @@ mod edge;
 mod isolation;
 mod native;
 mod passes;
+mod scrub;
 mod strange;
 mod stream;
 mod synth;
@@ -37,6 +38,7 @@ enum Family {
     Classify(classify::Options),
     Edge(edge::Options),
     Passes(passes::Options),
+    Scrub(scrub::Options),
     Strange(strange::Options),
     Stream(stream::Options),
     Synth(synth::Options),
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Family::Classify(options) => options.run(),
         Family::Edge(options) => options.run(),
         Family::Passes(options) => options.run(),
+        Family::Scrub(options) => options.run(),
         Family::Strange(options) => options.run(),
         Family::Stream(options) => options.run(),
         Family::Synth(options) => options.run(),

@@ -20,6 +20,7 @@ pub mod evidence;
 mod flat;
 pub mod ir;
 pub mod judging;
+pub mod key;
 pub mod manifest;
 mod shown;
 pub mod types;

@@ -44,7 +44,10 @@ fn main() {
 }
 
 /// What every test starts with.
-const FILES: [&str; 9] = [
+const FILES: [&str; 12] = [
+    "exchanges.jsonl",
+    "langfuse.json",
+    "chat.jsonl",
     "shout.jsonl",
     "shout.contract.toml",
     "shout.db",
@@ -58,7 +61,7 @@ const FILES: [&str; 9] = [
 
 /// Makes the files every test starts with.
 fn prepare(binary: &Path, here: &Path, base: &Path) {
-    for file in ["shout.jsonl", "shout.contract.toml", "tool.py"] {
+    for file in ["shout.jsonl", "shout.contract.toml", "tool.py", "exchanges.jsonl", "langfuse.json", "chat.jsonl"] {
         fs::copy(here.join("fixtures").join(file), base.join(file)).expect("a fixture");
     }
     let steps = [

@@ -5,6 +5,7 @@ pub mod outside;
 pub mod server;
 pub mod text;
 pub mod tool;
+pub mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

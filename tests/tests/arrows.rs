@@ -44,9 +44,14 @@ fn nothing_in_the_host_needs_the_command_line() {
     assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
     assert_eq!(needs(Path::new("host/model"), Path::new("host")), ["auto-model needs auto-files"]);
     assert_eq!(needs(Path::new("host/store"), Path::new("host")), ["auto-store needs auto-files"]);
-    let below = ["auto-engine", "auto-files", "auto-model", "auto-registry", "auto-runtime", "auto-store"];
+    let below =
+        ["auto-engine", "auto-files", "auto-importing", "auto-model", "auto-registry", "auto-runtime", "auto-store"];
     let serve = needs(Path::new("host/serve"), Path::new("host"));
     assert!(serve.iter().all(|arrow| below.iter().any(|one| arrow.ends_with(one))), "{serve:?}");
+    assert_eq!(
+        needs(Path::new("host/importing"), Path::new("host")),
+        ["auto-importing needs auto-engine", "auto-importing needs auto-store"]
+    );
     assert_eq!(needs(Path::new("host/registry"), Path::new("host")), ["auto-registry needs auto-files"]);
     assert_eq!(
         needs(Path::new("host/config"), Path::new("host")),

@@ -50,7 +50,12 @@ fn every_component_crate_is_built() {
         "guard",
         "gate",
         "emit",
+        "import-anthropic",
         "import-auto",
+        "import-langfuse",
+        "import-langsmith",
+        "import-openai",
+        "import-otlp",
         "import-tau-bench",
         "compile",
     ] {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use auto_importer::Importer as _;
 use auto_json::Value;
 use auto_schema::cbin;
 use auto_schema::contract::Contract;
@@ -184,13 +185,21 @@ fn the_seeds_are_good_ones() {
     assert_eq!(Contract::from_value(&canonical).err(), None);
     assert_eq!(text("types", "all").parse::<Type>().err(), None);
     assert!(Value::parse(text("json", "all")).is_ok());
-    let source =
-        |text| auto_import_auto::Source { name: "f".into(), text, undecodable: 0, recover_partial: false, task: None };
+    let source = |text: String| auto_importer::Source::of("f", text);
     assert_eq!(
         auto_import_auto::parse(&source(text("auto_jsonl", "run"))).map(|trace| trace.spans.len()).ok(),
         Some(2)
     );
     assert_eq!(auto_import_auto::parse(&source(text("auto_jsonl", "torn"))).unwrap_err().code, "torn-trace");
+    let read = [
+        auto_import_anthropic::Component::parse(&source(text("anthropic", "exchange")), 0),
+        auto_import_langfuse::Component::parse(&source(text("langfuse", "export")), 0),
+        auto_import_langsmith::Component::parse(&source(text("langsmith", "runs")), 0),
+        auto_import_openai::Component::parse(&source(text("openai", "exchanges")), 0),
+        auto_import_otlp::Component::parse(&source(text("otlp", "spans")), 0),
+    ];
+    let spans = read.map(|batch| batch.unwrap().traces.iter().map(|trace| trace.spans.len()).sum::<usize>());
+    assert_eq!(spans, [2, 2, 2, 3, 2]);
 }
 
 #[test]

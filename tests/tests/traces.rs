@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use auto_importer::Source;
 use auto_json::{Canonical, Value};
 use auto_store::{Ingested, Scope, SpanKind, Store, StoreError};
 
@@ -24,64 +25,50 @@ fn shared(file: &str) -> Option<PathBuf> {
     None
 }
 
-/// Turns an importer's trace into the store's. Each importer has its own types, made from
-/// the same WIT.
-macro_rules! stored {
-    ($importer:ident, $trace:expr) => {{
-        let json = |text: String| {
-            let canonical = Canonical::of(&text).unwrap();
-            assert_eq!(canonical.as_str(), text, "importers give canonical texts");
-            canonical
-        };
-        let trace: $importer::Trace = $trace;
-        let kind = |kind| match kind {
-            $importer::SpanKind::ModelCall => SpanKind::ModelCall,
-            $importer::SpanKind::ToolCall => SpanKind::ToolCall,
-            $importer::SpanKind::EnvRead => SpanKind::EnvRead,
-            $importer::SpanKind::MemoryOp => SpanKind::MemoryOp,
-            $importer::SpanKind::Branch => SpanKind::Branch,
-            $importer::SpanKind::Structural => SpanKind::Structural,
-            $importer::SpanKind::Other(name) => SpanKind::Other(name),
-        };
-        let span = |span: $importer::Span| auto_store::Span {
-            id: span.id,
-            parent: span.parent,
-            sequence: span.sequence,
-            kind: kind(span.kind),
-            name: span.name,
-            input: json(span.input),
-            output: json(span.output),
-            error: span.error,
-            started: span.started,
-            duration: span.duration,
-            attributes: span.attributes,
-        };
-        auto_store::Trace {
-            id: trace.id,
-            task: trace.task,
-            recorder: trace.recorder,
-            started: trace.started,
-            attributes: trace.attributes,
-            input: trace.input.map(json),
-            output: trace.output.map(json),
-            partial: trace.partial,
-            spans: trace.spans.into_iter().map(span).collect(),
-        }
-    }};
+/// Turns an importer's trace into the store's, as the host does.
+fn stored(trace: auto_importer::Trace) -> auto_store::Trace {
+    let json = |text: String| {
+        let canonical = Canonical::of(&text).unwrap();
+        assert_eq!(canonical.as_str(), text, "importers give canonical texts");
+        canonical
+    };
+    let kind = |kind: &auto_importer::SpanKind| SpanKind::from_name(auto_importer::kind_name(kind));
+    let span = |span: auto_importer::Span| auto_store::Span {
+        id: span.id,
+        parent: span.parent,
+        sequence: span.sequence,
+        kind: kind(&span.kind),
+        name: span.name,
+        input: json(span.input),
+        output: json(span.output),
+        error: span.error,
+        started: span.started,
+        duration: span.duration,
+        attributes: span.attributes,
+    };
+    auto_store::Trace {
+        id: trace.id,
+        task: trace.task,
+        recorder: trace.recorder,
+        started: trace.started,
+        attributes: trace.attributes,
+        input: trace.input.map(json),
+        output: trace.output.map(json),
+        partial: trace.partial,
+        spans: trace.spans.into_iter().map(span).collect(),
+    }
 }
 
 fn jsonl(path: &Path, recover_partial: bool) -> Result<auto_store::Trace, auto_import_auto::Fault> {
     let bytes = std::fs::read(path).unwrap();
     let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    let source = auto_import_auto::Source {
-        name: path.display().to_string(),
-        text: String::from_utf8(bytes[..valid].to_vec()).unwrap(),
+    let source = Source {
         undecodable: u32::try_from(bytes.len() - valid).unwrap(),
         recover_partial,
-        task: None,
+        ..Source::of(&path.display().to_string(), String::from_utf8(bytes[..valid].to_vec()).unwrap())
     };
     assert!(auto_import_auto::detect(&source.text));
-    Ok(stored!(auto_import_auto, auto_import_auto::parse(&source)?))
+    Ok(stored(auto_import_auto::parse(&source)?))
 }
 
 fn new_store() -> (tempfile::TempDir, Store) {
@@ -91,18 +78,13 @@ fn new_store() -> (tempfile::TempDir, Store) {
 }
 
 fn import_tau_bench(store: &mut Store, path: &Path) -> Result<Ingested, StoreError> {
-    let source = auto_import_tau_bench::Source {
-        name: path.display().to_string(),
-        text: std::fs::read_to_string(path).unwrap(),
-        undecodable: 0,
-        recover_partial: false,
-        task: Some("airline".into()),
-    };
+    let text = std::fs::read_to_string(path).unwrap();
+    let source = Source { task: Some("airline".into()), ..Source::of(&path.display().to_string(), text) };
     assert!(auto_import_tau_bench::detect(&source.text[..1000]));
     let (mut total, mut from) = (Ingested::default(), Some(0));
     while let Some(start) = from {
         let batch = auto_import_tau_bench::parse(&source, start).unwrap();
-        let traces: Vec<_> = batch.traces.into_iter().map(|trace| stored!(auto_import_tau_bench, trace)).collect();
+        let traces: Vec<_> = batch.traces.into_iter().map(stored).collect();
         total += store.ingest(&traces)?;
         from = batch.next;
     }
@@ -132,6 +114,31 @@ fn tau_bench_gives_its_published_figures() {
     assert_eq!(census.total.deterministic_by_time().0, None);
     let again = import_tau_bench(&mut store, &path).unwrap();
     assert_eq!((again.added, again.already), (0, 200));
+}
+
+#[test]
+fn keyed_on_the_last_message_tau_bench_repeats_itself_as_published() {
+    let Some(path) = shared("traces/tau-bench-gpt-4o-airline.json") else { return };
+    let (_folder, mut store) = new_store();
+    import_tau_bench(&mut store, &path).unwrap();
+    let (whole, proposals) = store.propose_keys("airline", "model_call", "assistant").unwrap();
+    assert_eq!((whole.row.all.spans, whole.row.witnessed.spans, whole.row.witnessed.inputs), (2_454, 15, 7));
+    assert_eq!(whole.row.coverage().to_string(), "0.6%");
+    let last = proposals.iter().find(|one| one.what == "the last message").unwrap();
+    println!("{proposals:#?}");
+    assert_eq!((last.row.witnessed.inputs, last.row.witnessed.spans), (234, 989));
+    // Set, the census and the evidence for compiling say the same; what was recorded stays.
+    store.set_key("airline", "model_call", None, Some(&last.key)).unwrap();
+    let census = store.census("airline").unwrap();
+    assert_eq!((census.kinds[0].witnessed.inputs, census.kinds[0].witnessed.spans), (234, 989));
+    assert_eq!(census.kinds[1].witnessed.inputs, 220, "tools have no key policy");
+    let scope = Scope::Span { kind: auto_store_kind("model_call"), name: "assistant".into() };
+    let seen = store.observations("airline", &scope).unwrap();
+    let witnessed = |one: &&auto_store::Observation| one.outputs.iter().map(|(_, count)| count).sum::<u32>() > 1;
+    assert_eq!(seen.iter().filter(witnessed).count(), 234);
+    store.verify().unwrap();
+    store.set_key("airline", "model_call", None, None).unwrap();
+    assert_eq!(store.census("airline").unwrap().kinds[0].witnessed.spans, 15);
 }
 
 #[test]

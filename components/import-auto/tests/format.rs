@@ -10,7 +10,7 @@ const CHILD: &str = r#"{"v":0,"t":"span","trace_id":"a1","span_id":2,"parent_spa
 const OUTPUT: &str = r#"{"v":0,"t":"task_output","trace_id":"a1","output":[1],"recorded_at_ms":8}"#;
 
 fn source(text: impl Into<String>) -> Source {
-    Source { name: "t.jsonl".into(), text: text.into(), undecodable: 0, recover_partial: false, task: None }
+    Source::of("t.jsonl", text)
 }
 
 fn file(lines: &[&str]) -> Source {

@@ -9,14 +9,10 @@
 
 use std::collections::HashMap;
 
+use auto_importer::{BATCH, Document, Notes, bad, check_text, documents};
 use auto_json::{Record, Value};
-use sha2::{Digest, Sha256};
 
 use crate::{Batch, Fault, Source, Span, SpanKind, Trace};
-
-/// How much canonical text goes into one batch, in bytes; inputs are whole histories, so
-/// a file's spans are many times the file.
-const BATCH: usize = 4 << 20;
 
 /// The task where the caller names none.
 const TASK: &str = "tau-bench";
@@ -31,68 +27,41 @@ pub fn detect(head: &str) -> bool {
 
 /// The traces from the `from`-th run on, as many as fill a batch.
 pub fn parse(source: &Source, from: u32) -> Result<Batch, Fault> {
-    if source.undecodable > 0 {
-        return Err(bad("", "the file ends inside a character; it is cut off: fetch it again"));
+    check_text(source)?;
+    if !source.text.trim_ascii_start().starts_with('[') {
+        return Err(bad("", "the file is not a list of runs"));
     }
-    let elements = elements(&source.text)?;
     let task = source.task.as_deref().unwrap_or(TASK);
-    let mut batch = Batch { traces: Vec::new(), next: None };
-    let mut size = 0;
-    for (number, text) in (0..).zip(elements).skip(from as usize) {
+    let mut batch = Batch { traces: Vec::new(), notes: Vec::new(), next: None };
+    let (mut size, mut notes) = (0, Notes::default());
+    for (number, document) in (0..).zip(documents(&source.text)?).skip(from as usize) {
         if size >= BATCH {
             batch.next = Some(number);
             break;
         }
-        let trace = run(text, number, task)?;
+        let trace = run(&document, task, &mut notes)?;
         size += trace.spans.iter().map(|span| span.input.len() + span.output.len()).sum::<usize>();
         batch.traces.push(trace);
     }
+    batch.notes = notes.finish();
     Ok(batch)
 }
 
-/// The texts of the items of a JSON list, found by its brackets alone so that a batch
-/// parses only its own runs. Each text is read strictly when its turn comes.
-fn elements(text: &str) -> Result<Vec<&str>, Fault> {
-    let body = text.trim_ascii().strip_prefix('[').ok_or_else(|| bad("", "the file is not a list of runs"))?;
-    let (mut found, mut start, mut depth, mut quoted, mut escaped) = (Vec::new(), 0, 0_usize, false, false);
-    for (at, byte) in body.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'[' | b'{' => depth += 1,
-            b']' if depth == 0 => {
-                let last = body[start..at].trim_ascii();
-                if !last.is_empty() || !found.is_empty() {
-                    found.push(last);
-                }
-                let rest = body[at + 1..].trim_ascii();
-                return if rest.is_empty() { Ok(found) } else { Err(bad("", "there is more after the list of runs")) };
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b',' if depth == 0 => {
-                found.push(body[start..at].trim_ascii());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    Err(bad("", "the list of runs does not end; the file is cut off: fetch it again"))
-}
-
-fn run(text: &str, number: u32, task: &str) -> Result<Trace, Fault> {
-    let place = format!("/{number}");
-    let run = Value::parse(text).map_err(|error| bad(&place, format!("not JSON: {error} of the run")))?;
+fn run(document: &Document<'_>, task: &str, notes: &mut Notes) -> Result<Trace, Fault> {
+    let place = document.place();
+    let run = document.value()?;
     let messages = run.get("traj").and_then(Value::as_list);
     let messages = messages.ok_or_else(|| bad(&place, "the run has no list \"traj\" of messages"))?;
     let mut history = History::default();
     for (index, message) in messages.iter().enumerate() {
         history.add(message).map_err(|why| bad(&format!("{place}/traj/{index}"), why))?;
     }
+    if history.spans.is_empty() {
+        notes.unusable("no-calls", "runs without an answer of the assistant", &place);
+    }
     let note = |key: &str| run.get(key).map(|value| (key.to_owned(), as_note(value)));
     Ok(Trace {
-        id: identity(task, &run),
+        id: auto_importer::identity(&[task, run.canonical().as_str()]),
         task: task.to_owned(),
         recorder: "tau-bench".into(),
         started: 0,
@@ -106,13 +75,6 @@ fn run(text: &str, number: u32, task: &str) -> Result<Trace, Fault> {
 
 fn as_note(value: &Value) -> String {
     value.as_text().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// An id of the content, so that the same run is the same trace in whatever file: half of
-/// a SHA-256, in hex.
-fn identity(task: &str, run: &Value) -> String {
-    let digest = Sha256::new().chain_update(task).chain_update([0]).chain_update(run.canonical().as_str()).finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A run as far as it was read.
@@ -200,9 +162,4 @@ impl History {
 
 fn content(message: &Record) -> Value {
     message.get("content").cloned().unwrap_or(Value::Null)
-}
-
-fn bad(at: &str, why: impl core::fmt::Display) -> Fault {
-    let message = if at.is_empty() { why.to_string() } else { format!("{at}: {why}") };
-    Fault { code: "bad-trace".into(), message, at: (!at.is_empty()).then(|| at.to_owned()) }
 }

@@ -12,7 +12,7 @@ const RUN: &str = r#"{"task_id": 3, "reward": 1.0, "trial": 0, "traj": [
   {"role": "user", "content": "Bye"}]}"#;
 
 fn source(text: impl Into<String>) -> Source {
-    Source { name: "t.json".into(), text: text.into(), undecodable: 0, recover_partial: false, task: None }
+    Source::of("t.json", text)
 }
 
 fn refused(text: &str) -> Fault {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use auto_engine::{ARTIFACTS, Engine, Options, Pass, Providers};
+use auto_importing::{IMPORTER, Importers};
 use auto_runtime::{CACHE_BYTES, Cache};
 use auto_schema::contract::Predicate;
 use auto_schema::digest::Digest;
@@ -31,7 +32,6 @@ include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
 /// The interface every compile asks before anything is sealed.
 pub const GATE: &str = "auto:pass/gate@0.1.0";
-const IMPORTER: &str = "auto:pass/importer@0.1.0";
 const JOB: &str = "auto:driver/job@0.1.0";
 
 /// Where compiled artifacts are kept, if anywhere.
@@ -121,14 +121,15 @@ impl Toolbox {
         self.all.push(pass);
     }
 
-    /// The trace importers, each the only provider of a stack of its own.
-    pub fn importers(&self) -> Vec<(Arc<Pass>, Providers)> {
+    /// The trace importers.
+    pub fn importing(&self) -> Importers {
         let alone = |pass: &Arc<Pass>| {
             let mut providers = Providers::new();
             providers.push(pass.clone());
             (pass.clone(), providers)
         };
-        self.all.iter().filter(|pass| exports(pass, IMPORTER)).map(alone).collect()
+        let importers = self.all.iter().filter(|pass| exports(pass, IMPORTER)).map(alone).collect();
+        Importers::new(self.engine.clone(), importers)
     }
 
     /// The driver of that name; a later one of the same name wins.

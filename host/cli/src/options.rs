@@ -1,14 +1,18 @@
 //! The options that every verb takes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use auto_config::Config;
 use auto_engine::Limits;
+use auto_json::{Record, Value};
+use auto_scrub::{ScrubError, Scrubber};
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::inputs;
+use crate::reply::Exit;
 
 /// More stack than any program has use for. Calls in a row each have theirs, on one thread.
 const LARGEST_STACK: u64 = 256 << 20;
@@ -143,4 +147,46 @@ pub struct RunsOption {
     /// The folder for eval-run records and journals
     #[arg(long, value_name = "DIR", default_value = "auto-runs")]
     pub runs: PathBuf,
+}
+
+/// What is taken out before anything is written.
+#[derive(Args)]
+pub struct ScrubOption {
+    /// Take keys, tokens, secrets, addresses, numbers of phones, cards and accounts, home folders
+    /// and host names out before anything is written; equal values get equal placeholders
+    #[arg(long)]
+    pub scrub: bool,
+    /// Take out what this pattern matches too, as NAME=REGEX; implies --scrub
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub scrub_pattern: Vec<String>,
+}
+
+impl ScrubOption {
+    /// The scrubber, where one is wanted. Its key lies beside the store.
+    pub fn beside(&self, store: &Path) -> Result<Option<Arc<Scrubber>>, Failure> {
+        if !self.scrub && self.scrub_pattern.is_empty() {
+            return Ok(None);
+        }
+        let own = self.scrub_pattern.iter().map(|pattern| match pattern.split_once('=') {
+            Some((name, regex)) => Ok((name.to_owned(), regex.to_owned())),
+            None => Err(Failure::new(Exit::Usage, "bad-pattern", format!("{pattern:?} is not NAME=REGEX"))),
+        });
+        let own = own.collect::<Result<Vec<_>, Failure>>()?;
+        let scrubber = Scrubber::beside(store, &own).map_err(|error| match error {
+            ScrubError::BadPattern { .. } => Failure::new(Exit::Usage, "bad-pattern", error.to_string()),
+            ScrubError::Key(..) => Failure::new(Exit::Refused, "no-scrub-key", error.to_string())
+                .help("give back the key that was there: another one would give equal values other placeholders"),
+        })?;
+        Ok(Some(Arc::new(scrubber)))
+    }
+}
+
+/// What was taken out, as a line and as a record; nothing where nothing was wanted.
+pub fn scrubbed(scrubber: Option<&Scrubber>) -> (String, Value) {
+    let Some(scrubber) = scrubber else { return (String::new(), Value::Null) };
+    let counts = scrubber.counts();
+    let told: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let told = if told.is_empty() { "nothing was found".to_owned() } else { told.join(", ") };
+    let record: Record = counts.into_iter().map(|(kind, count)| (kind, count.into())).collect();
+    (format!("\ntaken out: {told}"), record.into())
 }

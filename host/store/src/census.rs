@@ -13,7 +13,8 @@ use auto_json::Canonical;
 use auto_schema::shown_path;
 
 use crate::evidence::Declarations;
-use crate::rows::{Kept, Recorded};
+use crate::key::{Input, Keys};
+use crate::rows::{Recorded, RecordedSpan};
 use crate::{Digest, Store, StoreError};
 
 /// How many divergent operations a census lists.
@@ -30,6 +31,10 @@ pub struct Census {
     pub partial: u64,
     /// Spans that are structure only, and witness nothing.
     pub structural: u64,
+    /// Those of them that would be operations, had their content been captured.
+    pub uncaptured: u64,
+    /// Spans that a key policy does not fit, and that are left out of what follows.
+    pub unkeyed: u64,
     /// All operations together.
     pub total: Row,
     /// One row per kind, by name of the kind.
@@ -134,14 +139,14 @@ impl Share {
 
 /// Everything recorded for one operation and input.
 struct Group {
-    input: Kept,
+    input: Input,
     tally: Tally,
     errors: u64,
     outputs: HashSet<Digest>,
 }
 
 impl Group {
-    fn of(input: Kept) -> Group {
+    fn of(input: Input) -> Group {
         Group { input, tally: Tally { inputs: 1, ..Tally::default() }, errors: 0, outputs: HashSet::new() }
     }
 
@@ -209,15 +214,22 @@ struct Counted {
     /// By kind and name.
     operations: BTreeMap<(String, String), Groups>,
     structural: u64,
+    uncaptured: u64,
+    unkeyed: u64,
     runs: Groups,
     one_sided: u64,
 }
 
 impl Counted {
-    fn add(&mut self, trace: &Recorded, declared: &mut Declarations<'_>) -> Result<(), StoreError> {
+    fn add(
+        &mut self,
+        trace: &Recorded,
+        declared: &mut Declarations<'_>,
+        keys: &mut Keys<'_>,
+    ) -> Result<(), StoreError> {
         match (trace.input, trace.output) {
             (Some(input), Some(output)) => {
-                let group = self.runs.entry(input.digest).or_insert_with(|| Group::of(input));
+                let group = self.runs.entry(input.digest).or_insert_with(|| Group::of(Input::whole(input)));
                 group.add(output.digest, false, 0, (None, None));
             }
             (None, None) => {}
@@ -226,10 +238,15 @@ impl Counted {
         for span in &trace.spans {
             if span.kind == "span" {
                 self.structural += 1;
+                self.uncaptured += u64::from(is_uncaptured(span));
                 continue;
             }
+            let Some((digest, input)) = keys.input(span)? else {
+                self.unkeyed += 1;
+                continue;
+            };
             let groups = self.operations.entry((span.kind.clone(), span.name.clone())).or_default();
-            let group = groups.entry(span.input.digest).or_insert_with(|| Group::of(span.input));
+            let group = groups.entry(digest).or_insert_with(|| Group::of(input));
             let (cost, tokens) = declared.of(&span.attributes)?;
             let figures = (cost.known(), tokens.known());
             group.add(span.output.digest, span.error.is_some(), span.duration.unwrap_or(0), figures);
@@ -276,18 +293,23 @@ impl Store {
         }
         let mut counted = Counted::default();
         let mut declared = Declarations::new(self);
-        let seal =
-            self.recordings(task, |trace| if trace.partial { Ok(()) } else { counted.add(trace, &mut declared) })?;
+        let mut keys = self.keys(task)?;
+        let seal = self.recordings(task, |trace| match trace.partial {
+            true => Ok(()),
+            false => counted.add(trace, &mut declared, &mut keys),
+        })?;
         let mut census = Census {
             task: task.to_owned(),
             traces: seal.traces,
             partial: seal.partial,
             structural: counted.structural,
+            uncaptured: counted.uncaptured,
+            unkeyed: counted.unkeyed,
             total: Row::default(),
             kinds: Vec::new(),
             operations: Vec::new(),
             seen: counted.seen(),
-            divergent: self.most_divergent(&counted)?,
+            divergent: most_divergent(&counted, &keys)?,
             runs: counted.runs(),
         };
         for ((kind, name), groups) in &counted.operations {
@@ -304,32 +326,38 @@ impl Store {
         }
         Ok(census)
     }
+}
 
-    fn most_divergent(&self, counted: &Counted) -> Result<Vec<Divergent>, StoreError> {
-        let mut found: Vec<(&(String, String), &Group)> = Vec::new();
-        for (operation, groups) in &counted.operations {
-            found.extend(groups.values().filter(|group| group.divergent()).map(|group| (operation, group)));
-        }
-        found.sort_by_key(|(_, group)| Reverse(group.tally.spans));
-        let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.tally.spans);
-        let mut divergent = Vec::new();
-        for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.tally.spans >= least) {
-            divergent.push(Divergent {
-                kind: kind.clone(),
-                name: name.clone(),
-                input: self.text(group.input.row)?,
-                spans: group.tally.spans,
-                outputs: group.outputs.len() as u64,
-                errors: group.errors,
-            });
-        }
-        // Rows have no lasting order, texts have.
-        divergent.sort_by(|a, b| {
-            (b.spans.cmp(&a.spans)).then_with(|| (&a.kind, &a.name, &a.input).cmp(&(&b.kind, &b.name, &b.input)))
-        });
-        divergent.truncate(LISTED);
-        Ok(divergent)
+fn most_divergent(counted: &Counted, keys: &Keys<'_>) -> Result<Vec<Divergent>, StoreError> {
+    let mut found: Vec<(&(String, String), &Group)> = Vec::new();
+    for (operation, groups) in &counted.operations {
+        found.extend(groups.values().filter(|group| group.divergent()).map(|group| (operation, group)));
     }
+    found.sort_by_key(|(_, group)| Reverse(group.tally.spans));
+    let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.tally.spans);
+    let mut divergent = Vec::new();
+    for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.tally.spans >= least) {
+        divergent.push(Divergent {
+            kind: kind.clone(),
+            name: name.clone(),
+            input: keys.text(group.input)?,
+            spans: group.tally.spans,
+            outputs: group.outputs.len() as u64,
+            errors: group.errors,
+        });
+    }
+    // Rows have no lasting order, texts have.
+    divergent.sort_by(|a, b| {
+        (b.spans.cmp(&a.spans)).then_with(|| (&a.kind, &a.name, &a.input).cmp(&(&b.kind, &b.name, &b.input)))
+    });
+    divergent.truncate(LISTED);
+    Ok(divergent)
+}
+
+/// Whether a structural span says that it is an operation without its content.
+fn is_uncaptured(span: &RecordedSpan) -> bool {
+    // Attributes are canonical text; the key stands in it as it is.
+    span.attributes.contains("\"uncaptured\":")
 }
 
 fn no_task<'a>(store: &Store, task: &str, known: impl Iterator<Item = &'a str>) -> StoreError {

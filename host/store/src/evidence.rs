@@ -6,21 +6,24 @@ use std::rc::Rc;
 
 use auto_schema::evidence::{Observation, Reference};
 
+use crate::key::{Input, Keys};
 use crate::rows::{Kept, Recorded, RecordedSpan};
 use crate::runs::LeftOut;
 use crate::{Digest, Scope, Store, StoreError};
 
 impl Store {
     /// What was observed of a scope of a task: sorted by input text, outputs by output
-    /// text. Empty where nothing was recorded.
+    /// text. Empty where nothing was recorded. The input of an operation with a key policy is
+    /// its key; what the policy does not fit is left out.
     ///
     /// Codes: `no-region`, `store-damaged`, `store-io`, `store-busy`.
     pub fn observations(&self, task: &str, scope: &Scope) -> Result<Vec<Observation>, StoreError> {
         let _snapshot = self.snapshot()?;
         let mut groups: HashMap<Digest, Group> = HashMap::new();
         let mut left_out = LeftOut::of(scope);
-        let mut add = |input: Kept, output: Kept, failed: bool| {
-            let group = groups.entry(input.digest).or_insert_with(|| Group::new(input));
+        let mut keys = self.keys(task)?;
+        let mut add = |(digest, input): (Digest, Input), output: Kept, failed: bool| {
+            let group = groups.entry(digest).or_insert_with(|| Group::new(input));
             if failed {
                 group.errors += 1;
             } else {
@@ -31,17 +34,20 @@ impl Store {
             match scope {
                 Scope::Task => {
                     if let (Some(input), Some(output)) = (trace.input, trace.output) {
-                        add(input, output, false);
+                        add((input.digest, Input::whole(input)), output, false);
                     }
                 }
                 Scope::Span { kind, name } => {
                     for span in trace.spans.iter().filter(|span| span.is(kind.as_str(), name)) {
-                        add(span.input, span.output, span.error.is_some());
+                        if let Some(input) = keys.input(span)? {
+                            add(input, span.output, span.error.is_some());
+                        }
                     }
                 }
                 Scope::Region { .. } => {
                     if let Some(extent) = left_out.extent(trace) {
-                        add(extent.input, extent.output, extent.error.is_some());
+                        let input = (extent.input.digest, Input::whole(extent.input));
+                        add(input, extent.output, extent.error.is_some());
                     }
                 }
             }
@@ -49,16 +55,16 @@ impl Store {
         })?;
         left_out.check(task)?;
         let mut observations =
-            groups.into_values().map(|group| self.observation(group)).collect::<Result<Vec<_>, _>>()?;
+            groups.into_values().map(|group| self.observation(group, &keys)).collect::<Result<Vec<_>, _>>()?;
         observations.sort_by(|a, b| a.input.cmp(&b.input));
         Ok(observations)
     }
 
-    fn observation(&self, group: Group) -> Result<Observation, StoreError> {
+    fn observation(&self, group: Group, keys: &Keys<'_>) -> Result<Observation, StoreError> {
         let output = |(output, count): (Kept, u32)| Ok((self.text(output.row)?, count));
         let mut outputs = group.outputs.into_values().map(output).collect::<Result<Vec<_>, StoreError>>()?;
         outputs.sort();
-        Ok(Observation { input: self.text(group.input.row)?, outputs, errors: group.errors })
+        Ok(Observation { input: keys.text(group.input)?, outputs, errors: group.errors })
     }
 
     /// What the recordings of a scope of a task say about its cost.
@@ -123,13 +129,13 @@ impl Store {
 
 /// What was seen of one input.
 struct Group {
-    input: Kept,
+    input: Input,
     outputs: HashMap<Digest, (Kept, u32)>,
     errors: u32,
 }
 
 impl Group {
-    fn new(input: Kept) -> Group {
+    fn new(input: Input) -> Group {
         Group { input, outputs: HashMap::new(), errors: 0 }
     }
 }

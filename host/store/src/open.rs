@@ -87,7 +87,7 @@ impl Store {
         }
         store.check_tables()?;
         if version < VERSION {
-            store.connection = store.copy_to_memory(&uri)?;
+            store.connection = store.copy_to_memory(&uri, version)?;
             store.migrate()?;
         }
         Ok(store)

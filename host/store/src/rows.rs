@@ -105,6 +105,44 @@ impl Store {
         self.whole(recorded).map(Some)
     }
 
+    /// The traces of a task, in the order in which they were recorded.
+    ///
+    /// Codes as for [`Store::tasks`].
+    pub fn traces_of(&self, task: &str) -> Result<Vec<Trace>, StoreError> {
+        let mut traces = Vec::new();
+        self.each_trace(task, |trace| {
+            traces.push(trace);
+            Ok(())
+        })?;
+        Ok(traces)
+    }
+
+    /// Hands over the traces of a task, one after the other. Nothing of what was handed over holds
+    /// if this fails.
+    ///
+    /// Codes as for [`Store::tasks`], and those of `take`.
+    pub fn each_trace(
+        &self,
+        task: &str,
+        mut take: impl FnMut(Trace) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let _snapshot = self.snapshot()?;
+        let mut rows = Vec::new();
+        self.recordings(task, |trace| {
+            rows.push(trace.row);
+            Ok(())
+        })?;
+        rows.sort_unstable();
+        rows.into_iter().try_for_each(|row| take(self.whole(self.row(row)?)?))
+    }
+
+    /// Whether there is a trace of that id, on the word of an index; [`Store::trace`] proves it.
+    ///
+    /// Codes as for [`Store::tasks`].
+    pub fn has_trace(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(!self.all("SELECT 1 FROM trace WHERE name = ?1", [id], |row| row.get::<_, i64>(0))?.is_empty())
+    }
+
     /// Reads everything and holds it against its digests.
     ///
     /// Codes as for [`Store::tasks`].

@@ -11,9 +11,12 @@ pub(crate) const APPLICATION_ID: i64 = 0x4155_544f;
 /// The version this program writes.
 pub(crate) const VERSION: usize = MIGRATIONS.len();
 
+/// The first version that has seals.
+const SEALED: usize = 2;
+
 /// One step per version; a store of version n has had the first n applied. Version 2 adds
 /// the seals, and reads operations by trace alone, because only a whole trace can be held
-/// against its fingerprint.
+/// against its fingerprint. Version 3 adds key policies.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE value (
@@ -66,7 +69,19 @@ const MIGRATIONS: &[&str] = &[
     ) STRICT;
     DROP INDEX span_by_operation;
 ",
+    "
+    CREATE TABLE policy (
+        task TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        key TEXT NOT NULL,
+        PRIMARY KEY (task, kind, name)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
+
+/// The tables of older versions, in the order in which they came.
+const TABLE_NAMES: [&str; 5] = ["value", "trace", "span", "task", "seal"];
 
 /// The tables of a version as SQLite tells them.
 type Tables = Vec<(String, String, String, Option<String>)>;
@@ -86,7 +101,7 @@ impl Store {
         for step in MIGRATIONS.iter().skip(version) {
             self.connection.execute_batch(step).map_err(|error| self.error(error))?;
         }
-        if version < VERSION {
+        if version < SEALED {
             self.seal()?;
         }
         let stamp = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}");
@@ -128,18 +143,17 @@ impl Store {
     }
 
     /// Copies a store of an older version, which may be only for reading, into memory.
-    pub(crate) fn copy_to_memory(&self, uri: &str) -> Result<Connection, StoreError> {
+    pub(crate) fn copy_to_memory(&self, uri: &str, version: usize) -> Result<Connection, StoreError> {
         let copy = || {
             let connection = Connection::open_in_memory()?;
-            connection.execute_batch(MIGRATIONS[0])?;
-            connection.execute_batch("PRAGMA user_version = 1")?;
+            MIGRATIONS.iter().take(version).try_for_each(|step| connection.execute_batch(step))?;
+            connection.execute_batch(&format!("PRAGMA user_version = {version}"))?;
             connection.execute("ATTACH ?1 AS old", [uri])?;
-            connection.execute_batch(
-                "INSERT INTO main.value SELECT * FROM old.value;
-                 INSERT INTO main.trace SELECT * FROM old.trace;
-                 INSERT INTO main.span SELECT * FROM old.span;
-                 DETACH old",
-            )?;
+            let tables = if version < SEALED { &TABLE_NAMES[..3] } else { &TABLE_NAMES[..] };
+            for table in tables {
+                connection.execute_batch(&format!("INSERT INTO main.{table} SELECT * FROM old.{table}"))?;
+            }
+            connection.execute_batch("DETACH old")?;
             Ok(connection)
         };
         copy().map_err(|error| self.error(error))

@@ -1,4 +1,5 @@
-//! What must be there: a seal per task over its traces, and one over the tasks. A row that
+//! What must be there: a seal per task over its traces, and one over the tasks and the key
+//! policies. A row that
 //! damage hid, moved or doubled is missing from a sum, and reading refuses.
 //!
 //! A sum is the exclusive or of SHA-256 digests: it can be carried on by whoever adds a
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use auto_json::Value;
 use rusqlite::{Row, params};
 
-use crate::{Digest, Store, StoreError};
+use crate::{Digest, KeyPolicy, Store, StoreError};
 
 /// The exclusive or of digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,8 +66,9 @@ impl Seal {
 /// Every task's seal, by the task's name.
 pub(crate) type Seals = BTreeMap<String, Seal>;
 
-fn over(seals: &Seals) -> Sum {
+fn over(seals: &Seals, policies: &[KeyPolicy]) -> Sum {
     let mut sum = Sum::default();
+    policies.iter().for_each(|policy| sum.toggle(&policy.digest()));
     seals.iter().for_each(|(task, seal)| sum.toggle(&seal.digest(task)));
     sum
 }
@@ -82,8 +84,8 @@ impl Store {
         let count = rows.len();
         let seals: Seals = rows.into_iter().collect();
         let sums = self.all("SELECT sum FROM seal", [], |row| Ok(Sum(row.get(0)?)))?;
-        if sums != [over(&seals)] || seals.len() != count {
-            return Err(self.damaged("its list of tasks is not what it was"));
+        if sums != [over(&seals, &self.policies()?)] || seals.len() != count {
+            return Err(self.damaged("its list of tasks or of key policies is not what it was"));
         }
         Ok(seals)
     }
@@ -101,6 +103,6 @@ impl Store {
                 params![task, seal.traces, seal.partial, seal.spans, seal.sum.0],
             )?;
         }
-        self.execute("INSERT OR REPLACE INTO seal (id, sum) VALUES (1, ?1)", [over(seals).0])
+        self.execute("INSERT OR REPLACE INTO seal (id, sum) VALUES (1, ?1)", [over(seals, &self.policies()?).0])
     }
 }

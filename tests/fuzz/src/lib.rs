@@ -5,6 +5,7 @@
 //! [`TARGETS`]; `seeds` has a few small inputs for each. `tests/tests/readers.rs` gives every
 //! target its seeds, and damaged ones, without a fuzzer.
 
+use auto_importer::{Importer, Source, Trace};
 use auto_json::{Canonical, Value};
 use auto_schema::cbin::{self, Cbin, DIGEST_SECTION};
 use auto_schema::contract::Contract;
@@ -18,6 +19,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("anthropic", anthropic),
     ("auto_jsonl", auto_jsonl),
     ("cbin", cbin),
     #[cfg(feature = "engine")]
@@ -27,7 +29,11 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "engine")]
     ("journal", journal),
     ("json", json),
+    ("langfuse", langfuse),
+    ("langsmith", langsmith),
     ("manifest", manifest),
+    ("openai", openai),
+    ("otlp", otlp),
     #[cfg(feature = "engine")]
     ("values", values),
     ("program", program),
@@ -117,8 +123,7 @@ pub fn auto_jsonl(bytes: &[u8]) {
     let (text, undecodable) = decoded(bytes);
     let _ = auto_import_auto::detect(text);
     for recover_partial in [false, true] {
-        let source =
-            auto_import_auto::Source { name: "f".into(), text: text.into(), undecodable, recover_partial, task: None };
+        let source = Source { undecodable, recover_partial, ..Source::of("f", text) };
         if let Ok(trace) = auto_import_auto::parse(&source) {
             for span in trace.spans {
                 assert!(Canonical::of(&span.input).is_ok_and(|text| text.as_str() == span.input));
@@ -130,20 +135,60 @@ pub fn auto_jsonl(bytes: &[u8]) {
 
 /// A file of tau-bench runs.
 pub fn tau_bench(bytes: &[u8]) {
+    importer::<auto_import_tau_bench::Component>(bytes);
+}
+
+/// Spans as OpenTelemetry exports them, JSON or protobuf.
+pub fn otlp(bytes: &[u8]) {
+    importer::<auto_import_otlp::Component>(bytes);
+}
+
+/// Requests to OpenAI's interfaces and their answers.
+pub fn openai(bytes: &[u8]) {
+    importer::<auto_import_openai::Component>(bytes);
+}
+
+/// Requests to Anthropic's interface and their answers.
+pub fn anthropic(bytes: &[u8]) {
+    importer::<auto_import_anthropic::Component>(bytes);
+}
+
+/// A file that Langfuse exported.
+pub fn langfuse(bytes: &[u8]) {
+    importer::<auto_import_langfuse::Component>(bytes);
+}
+
+/// A file that LangSmith exported.
+pub fn langsmith(bytes: &[u8]) {
+    importer::<auto_import_langsmith::Component>(bytes);
+}
+
+/// What holds of every importer: it comes to an end, its texts are canonical, and the order of
+/// its spans is that of their opening.
+fn importer<T: Importer>(bytes: &[u8]) {
     let (text, undecodable) = decoded(bytes);
-    let _ = auto_import_tau_bench::detect(text);
-    let source = auto_import_tau_bench::Source {
-        name: "f".into(),
-        text: text.into(),
-        undecodable,
-        recover_partial: false,
-        task: None,
-    };
-    let mut from = Some(0);
-    while let Some(start) = from {
-        let Ok(batch) = auto_import_tau_bench::parse(&source, start) else { return };
-        from = batch.next;
-        assert!(from.is_none_or(|next| next > start));
+    let _ = T::detect(text);
+    let binary = (undecodable > 0).then(|| auto_kit::text(bytes));
+    for (binary, piece) in [(None, false), (None, true), (binary, false)] {
+        let source = Source { undecodable, binary, piece, ..Source::of("f", text) };
+        let mut from = Some(0);
+        while let Some(start) = from {
+            let Ok(batch) = T::parse(&source, start) else { break };
+            batch.traces.iter().for_each(|trace| check(trace, piece));
+            from = batch.next;
+            assert!(from.is_none_or(|next| next > start));
+        }
+    }
+}
+
+fn check(trace: &Trace, piece: bool) {
+    let mut opened = std::collections::HashSet::new();
+    for (number, span) in (1..).zip(&trace.spans) {
+        assert!(Canonical::of(&span.input).is_ok_and(|text| text.as_str() == span.input));
+        assert!(Canonical::of(&span.output).is_ok_and(|text| text.as_str() == span.output));
+        assert_eq!(span.sequence, number);
+        assert!(piece || span.parent.is_none_or(|parent| opened.contains(&parent)));
+        assert!(opened.insert(span.id));
     }
 }
 

@@ -79,3 +79,12 @@ export class RecordingError extends Error {}
 export class DivergenceError extends Error {}
 /** An operation fails because its recording did. */
 export class ReplayedError extends Error {}
+
+/** A span processor of the OpenTelemetry SDK: each span that ends becomes a line of OTLP/JSON. */
+export class AutoSpanProcessor {
+  constructor(path?: string);
+  onStart(span: unknown, context: unknown): void;
+  onEnd(span: unknown): void;
+  forceFlush(): Promise<void>;
+  shutdown(): Promise<void>;
+}

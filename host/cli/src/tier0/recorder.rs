@@ -106,10 +106,10 @@ impl Recorder {
             Some(toolbox) => toolbox,
             None => Toolbox::open(global, &[])?,
         };
-        let request = import::Request { format: Some("auto-jsonl"), task: None, recover_partial: false };
+        let request = import::Request { format: Some("auto-jsonl"), task: None, recover_partial: false, forget: false };
         let traces = request.read(&toolbox, &recording.trace);
         *opened = Some(toolbox);
-        Store::create_or_open(&self.store)?.ingest(&traces?)?;
+        Store::create_or_open(&self.store)?.ingest(&traces?.traces)?;
         recording.done();
         Ok(())
     }

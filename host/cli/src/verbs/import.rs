@@ -1,35 +1,34 @@
 //! `import`: traces in any known format, read in the sandbox, into the store.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use auto_engine::{Pass, Providers};
 use auto_files::regular;
-use auto_json::{Canonical, Record, Value};
+use auto_importing::{Imported, Note, Refusal, Wanted};
+use auto_json::{Record, Value};
 use auto_schema::shown_path;
-use auto_store::{Ingested, Span, SpanKind, Store, Trace};
+use auto_scrub::Scrubber;
+use auto_store::{Ingested, Store};
 use clap::Args;
 
+use super::census;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{Global, StoreOption};
+use crate::options::{Global, ScrubOption, StoreOption, scrubbed};
 use crate::reply::{Exit, Reply};
 use crate::spool::Spool;
-
-const IMPORTER: &str = "auto:pass/importer@0.1.0";
-
-/// How much of a file an importer sees to recognise it.
-const HEAD: usize = 64 * 1024;
 
 /// Read trace files into the store
 ///
 /// A file is taken whole or not at all. Importing the same traces again changes nothing.
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host import --store auto.db run-1.jsonl run-2.jsonl\n  \
-    auto-host import --format tau-bench --task airline --store auto.db gpt-4o-airline.json")]
+    auto-host import --format tau-bench --task airline --store auto.db gpt-4o-airline.json\n  \
+    auto-host import --task tickets --store auto.db langfuse-export.json exchanges.jsonl")]
 pub struct Opts {
-    /// The format; detected when left out
+    /// The format: auto-jsonl, otlp-json, openai, anthropic, langfuse, langsmith, tau-bench, or
+    /// that of a component given with --passes; detected when left out
     #[arg(long)]
     format: Option<String>,
     /// The task to file traces under, for formats that name none
@@ -40,6 +39,8 @@ pub struct Opts {
     recover_partial: bool,
     #[command(flatten)]
     store: StoreOption,
+    #[command(flatten)]
+    scrub: ScrubOption,
     /// Take in what a `record` that was stopped left beside the store; each file is removed
     /// once it is in the store
     #[arg(long, conflicts_with_all = ["files", "format", "task"])]
@@ -53,6 +54,7 @@ impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         let toolbox = Toolbox::open(global, &[])?;
         let request = Request {
+            forget: self.scrub.scrub || !self.scrub.scrub_pattern.is_empty(),
             format: self.format.as_deref(),
             task: self.task.as_deref(),
             recover_partial: self.recover_partial,
@@ -64,20 +66,36 @@ impl Opts {
         let mut total = Ingested::default();
         let mut read = Vec::new();
         for file in &self.files {
-            read.push(request.read(&toolbox, file)?);
+            read.push((shown_path(file), request.read(&toolbox, file)?));
+        }
+        let scrubber = self.scrub.beside(&self.store.store)?;
+        if let Some(scrubber) = &scrubber {
+            read.iter_mut().flat_map(|(_, file)| &mut file.traces).for_each(|trace| scrubber.trace(trace));
         }
         let mut store = files::store_for_recording(&self.store.store)?;
-        for traces in read {
-            total += store.ingest(&traces)?;
+        for (_, file) in &read {
+            total += store.ingest(&file.traces)?;
         }
         spool.mention();
-        Ok(Reply::done("imported", summary(&total, &self.store.store), fields(&total)))
+        let mut text = summary(&total, &self.store.store);
+        let reports: Vec<Value> = read.iter().map(|(name, file)| report(file, name).into()).collect();
+        read.iter().for_each(|(name, file)| text += &told(file, name));
+        let tasks: BTreeSet<&str> =
+            read.iter().flat_map(|(_, file)| &file.traces).map(|trace| trace.task.as_str()).collect();
+        for task in tasks.into_iter().filter(|_| ingested_few(&total)) {
+            let advice = census::advice(&store, &store.census(task)?)?;
+            advice.iter().for_each(|one| text += &one.text(task));
+        }
+        let (taken_out, counts) = scrubbed(scrubber.as_deref());
+        Ok(Reply::done("imported", text + &taken_out, fields(&total).with("files", reports).with("scrubbed", counts)))
     }
 
     /// Takes in what was left, each file alone: one that is refused stays, and does not keep
     /// the others out.
     fn take_in(&self, toolbox: &Toolbox, spool: &Spool) -> Result<Reply, Failure> {
-        let (total, refused) = take_in(toolbox, spool, &self.store.store, self.recover_partial);
+        let scrubber = self.scrub.beside(&self.store.store)?;
+        let (total, refused) =
+            take_in_scrubbed(toolbox, spool, &self.store.store, self.recover_partial, scrubber.as_deref());
         let summary = summary(&total, &self.store.store);
         let left = refused.len();
         let Some((trace, mut failure)) = refused.into_iter().next() else {
@@ -96,13 +114,30 @@ pub fn take_in(
     store: &Path,
     recover_partial: bool,
 ) -> (Ingested, Vec<(PathBuf, Failure)>) {
-    let request = Request { format: Some("auto-jsonl"), task: None, recover_partial };
+    take_in_scrubbed(toolbox, spool, store, recover_partial, None)
+}
+
+fn take_in_scrubbed(
+    toolbox: &Toolbox,
+    spool: &Spool,
+    store: &Path,
+    recover_partial: bool,
+    scrubber: Option<&Scrubber>,
+) -> (Ingested, Vec<(PathBuf, Failure)>) {
     let mut total = Ingested::default();
     let mut refused = Vec::new();
     for trace in spool.leftovers() {
         let Some(recording) = spool.claim(&trace) else { continue };
-        let ingested =
-            request.read_left(toolbox, &trace).and_then(|traces| Ok(Store::create_or_open(store)?.ingest(&traces)?));
+        // What `proxy` put aside says itself what it is; an agent's trace is one, or nothing.
+        let exchange = trace.file_name().is_some_and(|name| name.to_string_lossy().starts_with("exchange-"));
+        let format = (!exchange).then_some("auto-jsonl");
+        let request = Request { format, task: None, recover_partial, forget: scrubber.is_some() };
+        let ingested = request.read_left(toolbox, &trace).and_then(|mut file| {
+            if let Some(scrubber) = scrubber {
+                file.traces.iter_mut().for_each(|trace| scrubber.trace(trace));
+            }
+            Ok(Store::create_or_open(store)?.ingest(&file.traces)?)
+        });
         match ingested {
             Ok(ingested) => {
                 total += ingested;
@@ -114,39 +149,9 @@ pub fn take_in(
     (total, refused)
 }
 
-/// What a file may become: so many bytes of traces, and so many times its own size (a
-/// transcript is told again in each of its model calls). A call counts for some, so that
-/// calls that give nothing come to an end too.
-const FREE: usize = 64 << 20;
-const TIMES: usize = 256;
-const CALL: usize = 64 << 10;
-
-/// About the bytes that a trace takes.
-fn weight(trace: &Trace) -> usize {
-    let length = |text: &Option<Canonical>| text.as_ref().map_or(0, |text| text.as_str().len());
-    let notes =
-        |notes: &[(String, String)]| notes.iter().map(|(key, value)| key.len() + value.len() + 48).sum::<usize>();
-    let span = |span: &Span| {
-        let error = span.error.as_ref().map_or(0, String::len);
-        size_of::<Span>()
-            + span.name.len()
-            + span.input.as_str().len()
-            + span.output.as_str().len()
-            + error
-            + notes(&span.attributes)
-    };
-    size_of::<Trace>()
-        + length(&trace.input)
-        + length(&trace.output)
-        + notes(&trace.attributes)
-        + trace.spans.iter().map(span).sum::<usize>()
-}
-
-fn endless(importer: &Pass, most: usize) -> Failure {
-    let message = format!("the importer made more than {most} bytes of traces of this file, and is not at its end");
-    Failure::new(Exit::Broken, "output-too-large", message)
-        .at(importer.label.clone())
-        .help("use an importer that can be trusted with this file, or split the file")
+/// Whether what was imported is little enough to be counted on the spot.
+fn ingested_few(ingested: &Ingested) -> bool {
+    ingested.spans < 100_000
 }
 
 /// What happened, in a sentence.
@@ -176,156 +181,88 @@ pub struct Request<'a> {
     pub task: Option<&'a str>,
     /// Whether a torn last line may be dropped.
     pub recover_partial: bool,
+    /// Whether nothing of the file may be remembered: it is to be scrubbed.
+    pub forget: bool,
 }
 
 impl Request<'_> {
     /// Reads a file through the importer of its format.
-    pub fn read(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
-        self.parse(toolbox, &shown_path(file), &files::read(file)?).map(|(_, traces)| traces)
+    pub fn read(&self, toolbox: &Toolbox, file: &Path) -> Result<Imported, Failure> {
+        self.parse(toolbox, &shown_path(file), &files::read(file)?)
     }
 
     /// The same of a file that a recording left.
-    pub fn read_left(&self, toolbox: &Toolbox, file: &Path) -> Result<Vec<Trace>, Failure> {
+    pub fn read_left(&self, toolbox: &Toolbox, file: &Path) -> Result<Imported, Failure> {
         let bytes = regular::read(file, files::LARGEST).map_err(|error| files::unreadable(file, &error))?;
-        self.parse(toolbox, &shown_path(file), &bytes).map(|(_, traces)| traces)
+        self.parse(toolbox, &shown_path(file), &bytes)
     }
 
-    /// The format of a file's bytes, and the traces in it.
-    pub fn parse(&self, toolbox: &Toolbox, name: &str, bytes: &[u8]) -> Result<(String, Vec<Trace>), Failure> {
-        let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-        let (text, rest) = bytes.split_at(valid);
-        if rest.contains(&b'\n') {
-            let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
-            return Err(
-                Failure::new(Exit::Refused, "not-utf8", format!("{name} is not UTF-8")).at(format!("line {line}"))
-            );
-        }
-        let text = String::from_utf8_lossy(text);
-        let (format, importer, providers) = self.importer(toolbox, &text, name)?;
-        let source = Record::new()
-            .with("name", name)
-            .with("text", &*text)
-            .with("undecodable", rest.len())
-            .with("recover_partial", self.recover_partial)
-            .with("task", self.task);
-        let mut traces = Vec::new();
-        let mut from = Some(0);
-        // An importer of somebody's could go on for ever.
-        let most = FREE + TIMES * text.len();
-        let mut taken = 0;
-        while let Some(start) = from {
-            let arguments = Value::List(vec![source.clone().into(), Value::integer(start)]);
-            let batch = toolbox.engine.call_json(&providers, IMPORTER, "parse", &arguments);
-            let batch = batch.map_err(|fault| with_way_out(fault.into()))?;
-            let unreadable = || bad_batch(&importer);
-            for trace in batch.get("traces").and_then(Value::as_list).ok_or_else(unreadable)? {
-                let trace = self::trace(trace).ok_or_else(unreadable)?;
-                taken += weight(&trace);
-                traces.push(trace);
-            }
-            taken += CALL;
-            if taken > most {
-                return Err(endless(&importer, most));
-            }
-            from = batch.get("next").and_then(Value::as_i64).filter(|&next| next > start);
-        }
-        Ok((format, traces))
+    /// What is in a file's bytes.
+    pub fn parse(&self, toolbox: &Toolbox, name: &str, bytes: &[u8]) -> Result<Imported, Failure> {
+        let Request { format, task, recover_partial, forget } = *self;
+        let wanted = Wanted { format, task, recover_partial, forget, piece: false };
+        toolbox.importing().read(&wanted, name, bytes).map_err(Failure::from)
     }
+}
 
-    fn importer(&self, toolbox: &Toolbox, text: &str, name: &str) -> Result<(String, Arc<Pass>, Providers), Failure> {
-        let mut end = text.len().min(HEAD);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let head = Value::List(vec![text[..end].into()]);
-        let mut formats = Vec::new();
-        for (pass, providers) in toolbox.importers() {
-            let format = toolbox.engine.call_json(&providers, IMPORTER, "format", &Value::List(Vec::new()))?;
-            let format = format.as_text().unwrap_or_default().to_owned();
-            let chosen = match self.format {
-                Some(wanted) => wanted == format,
-                None => toolbox.engine.call_json(&providers, IMPORTER, "detect", &head)?.as_bool() == Some(true),
-            };
-            if chosen {
-                return Ok((format, pass, providers));
-            }
-            formats.push(format);
-        }
-        let message = match self.format {
-            Some(wanted) => format!("there is no importer for the format {wanted:?}"),
-            None => format!("{name} is of no known trace format"),
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        let message = refusal.message();
+        let exit = match &refusal {
+            Refusal::Fault(_) | Refusal::NotUtf8 { .. } => Exit::Refused,
+            Refusal::UnknownFormat { .. } => Exit::Usage,
+            Refusal::BadBatch { .. } | Refusal::Endless { .. } => Exit::Broken,
         };
-        Err(Failure::new(Exit::Usage, "unknown-format", message)
-            .help(format!("formats: {}; give one with --format", formats.join(", "))))
+        let failure = Failure::new(exit, refusal.code(), message);
+        match refusal {
+            Refusal::Fault(fault) => with_way_out((*fault).into()),
+            Refusal::NotUtf8 { line, .. } => {
+                failure.at(format!("line {line}")).help("a file of a binary format is read where --format names it")
+            }
+            Refusal::UnknownFormat { known, .. } => {
+                failure.help(format!("formats: {}; give one with --format", known.join(", ")))
+            }
+            Refusal::BadBatch { .. } => failure,
+            Refusal::Endless { label, .. } => {
+                failure.at(label).help("use an importer that can be trusted with this file, or split the file")
+            }
+        }
     }
 }
 
-fn bad_batch(importer: &Pass) -> Failure {
-    let message = format!("the importer {} returned traces that are not of its interface", importer.label);
-    Failure::new(Exit::Broken, "bad-output", message)
+fn line(note: &Note) -> String {
+    let verdict = if note.usable { "used all the same" } else { "not used" };
+    let first = note.at.as_ref().map(|at| format!(" (the first at {at})")).unwrap_or_default();
+    format!("\n  {verdict}: {} × {}{first}", note.count, note.message)
 }
 
-fn trace(value: &Value) -> Option<Trace> {
-    Some(Trace {
-        id: text(value, "id")?,
-        task: text(value, "task")?,
-        recorder: text(value, "recorder")?,
-        started: value.get("started")?.as_u64()?,
-        attributes: attributes(value)?,
-        input: json(value.get("input")?)?,
-        output: json(value.get("output")?)?,
-        partial: value.get("partial")?.as_bool()?,
-        spans: value.get("spans")?.as_list()?.iter().map(span).collect::<Option<_>>()?,
-    })
+/// What of a file was of use and what was not, a line each.
+fn told(file: &Imported, name: &str) -> String {
+    let kinds: Vec<String> = file.kinds().iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let kinds = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
+    let notes: String = file.notes.iter().map(line).collect();
+    format!("\n{name}: {}, {kinds}{notes}", file.format)
 }
 
-fn span(value: &Value) -> Option<Span> {
-    Some(Span {
-        id: value.get("id")?.as_u64()?,
-        parent: number(value.get("parent")?)?,
-        sequence: value.get("sequence")?.as_u64()?,
-        kind: kind(value.get("kind")?)?,
-        name: text(value, "name")?,
-        input: json(value.get("input")?)??,
-        output: json(value.get("output")?)??,
-        error: match value.get("error")? {
-            Value::Null => None,
-            other => Some(other.as_text()?.to_owned()),
-        },
-        started: value.get("started")?.as_u64()?,
-        duration: number(value.get("duration")?)?,
-        attributes: attributes(value)?,
-    })
-}
-
-fn kind(value: &Value) -> Option<SpanKind> {
-    match value {
-        Value::Text(case) if case == "structural" => Some(SpanKind::Structural),
-        Value::Text(case) => Some(SpanKind::from_name(&case.replace('-', "_"))),
-        other => Some(SpanKind::from_name(other.get("other")?.as_text()?)),
-    }
-}
-
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key)?.as_text().map(str::to_owned)
-}
-
-/// `Some(None)` for null, `None` for what is neither null nor a number.
-fn number(value: &Value) -> Option<Option<u64>> {
-    if *value == Value::Null { Some(None) } else { value.as_u64().map(Some) }
-}
-
-/// The same for a JSON text.
-fn json(value: &Value) -> Option<Option<Canonical>> {
-    if *value == Value::Null { Some(None) } else { Canonical::of(value.as_text()?).ok().map(Some) }
-}
-
-fn attributes(value: &Value) -> Option<Vec<(String, String)>> {
-    let pair = |pair: &Value| match pair.as_list()? {
-        [key, value] => Some((key.as_text()?.to_owned(), value.as_text()?.to_owned())),
-        _ => None,
+/// The same for machines.
+fn report(file: &Imported, name: &str) -> Record {
+    let kinds: Record = file.kinds().into_iter().map(|(kind, count)| (kind.to_owned(), count.into())).collect();
+    let note = |note: &Note| {
+        Value::Record(
+            Record::new()
+                .with("code", note.code.as_str())
+                .with("message", note.message.as_str())
+                .with("usable", note.usable)
+                .with("count", note.count)
+                .with("at", note.at.as_deref()),
+        )
     };
-    value.get("attributes")?.as_list()?.iter().map(pair).collect()
+    Record::new()
+        .with("file", name)
+        .with("format", file.format.as_str())
+        .with("traces", file.traces.len())
+        .with("kinds", kinds)
+        .with("notes", file.notes.iter().map(note).collect::<Vec<_>>())
 }
 
 /// Adds what to do to a refusal that has a way out.

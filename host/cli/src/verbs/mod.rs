@@ -1,6 +1,7 @@
 //! The verbs, a file each. A verb takes its options and ends with a reply or a failure.
 
 mod census;
+mod collect;
 pub mod compile;
 mod contract;
 mod doctor;
@@ -9,7 +10,9 @@ mod export;
 mod gc;
 pub mod import;
 mod inspect;
+mod key;
 mod pass;
+mod proxy;
 mod record;
 mod registry;
 pub mod run;
@@ -30,6 +33,9 @@ pub enum Verb {
     Import(import::Opts),
     #[command(visible_alias = "report")]
     Census(census::Opts),
+    Key(key::Opts),
+    Proxy(proxy::Opts),
+    Collect(collect::Opts),
     Contract(contract::Opts),
     Verify(verify::Opts),
     Compile(compile::Opts),
@@ -66,6 +72,9 @@ impl Verb {
             Verb::Record(opts) => opts.run(global),
             Verb::Import(opts) => opts.run(global),
             Verb::Census(opts) => opts.run(global),
+            Verb::Key(opts) => opts.run(global),
+            Verb::Proxy(opts) => opts.run(global),
+            Verb::Collect(opts) => opts.run(global),
             Verb::Contract(opts) => opts.run(global),
             Verb::Verify(opts) => opts.run(global),
             Verb::Compile(opts) => opts.run(global),

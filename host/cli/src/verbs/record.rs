@@ -17,7 +17,7 @@ use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files::{self, Output};
 use crate::inputs;
-use crate::options::{Global, StoreOption};
+use crate::options::{Global, ScrubOption, StoreOption};
 use crate::reply::{Exit, Reply};
 use crate::spool::{Recording, Spool};
 
@@ -36,6 +36,8 @@ pub struct Opts {
     /// Also keep the trace file, here
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
+    #[command(flatten)]
+    scrub: ScrubOption,
     /// Keep what is whole if the agent was cut off in the middle of a line
     #[arg(long)]
     recover_partial: bool,
@@ -124,9 +126,14 @@ impl Opts {
         if let Some(keep) = keep {
             keep.write(&bytes)?;
         }
-        let request = Request { format: Some("auto-jsonl"), task: None, recover_partial: self.recover_partial };
-        let (_, traces) = request.parse(toolbox, &shown_path(trace), &bytes)?;
-        Ok(Store::create_or_open(&self.store.store)?.ingest(&traces)?)
+        let scrubber = self.scrub.beside(&self.store.store)?;
+        let (recover_partial, forget) = (self.recover_partial, scrubber.is_some());
+        let request = Request { format: Some("auto-jsonl"), task: None, recover_partial, forget };
+        let mut file = request.parse(toolbox, &shown_path(trace), &bytes)?;
+        if let Some(scrubber) = &scrubber {
+            file.traces.iter_mut().for_each(|trace| scrubber.trace(trace));
+        }
+        Ok(Store::create_or_open(&self.store.store)?.ingest(&file.traces)?)
     }
 
     /// Where the trace is, and how to take it in.

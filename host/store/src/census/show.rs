@@ -124,6 +124,8 @@ impl Census {
             .with("traces", self.traces)
             .with("partial_traces", self.partial)
             .with("structural_spans", self.structural)
+            .with("uncaptured_spans", self.uncaptured)
+            .with("unkeyed_spans", self.unkeyed)
             .with("total", self.total.to_value())
             .with("kinds", rows(&self.kinds))
             .with("operations", rows(&self.operations))
@@ -156,6 +158,12 @@ impl Display for Census {
         }
         if self.structural > 0 {
             writeln!(f, "not operations: {}", counted(self.structural, "structural span"))?;
+        }
+        if self.uncaptured > 0 {
+            writeln!(f, "of these without captured content: {}", counted(self.uncaptured, "operation"))?;
+        }
+        if self.unkeyed > 0 {
+            writeln!(f, "left out, because the key policy does not fit them: {}", counted(self.unkeyed, "span"))?;
         }
         writeln!(f, "witnessed: seen at least twice. deterministic: that, never failed, one output.\n")?;
         write_table(f, &self.table())?;

@@ -5,4 +5,5 @@
 export { anthropic, openai } from "./clients.js";
 export { RecordingError } from "./json.js";
 export { branch, envRead, memoryOp, modelCall, replay, span, taskOutput, toolCall, trace } from "./operations.js";
+export { AutoSpanProcessor } from "./otel.js";
 export { DivergenceError, ReplayedError } from "./replay.js";

@@ -1,5 +1,6 @@
 //! `census`: which parts of a task are secretly a fixed rule.
 
+mod advice;
 mod chart;
 mod page;
 
@@ -7,6 +8,8 @@ use std::path::PathBuf;
 
 use auto_schema::shown_path;
 use clap::Args;
+
+pub use advice::advice;
 
 use crate::failure::Failure;
 use crate::files;
@@ -18,6 +21,8 @@ use crate::spool::Spool;
 ///
 /// An operation is witnessed when the same input was recorded at least twice, and
 /// deterministic when it then always had the same output and no error.
+///
+/// Where most model calls were seen only once, parts of their input are proposed as a key.
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host census --task triage --store auto.db")]
 pub struct Opts {
@@ -56,7 +61,11 @@ impl Opts {
         if let Some(page) = page {
             page.write(page::page(&census).as_bytes())?;
         }
-        let fields = census.to_value().as_record().cloned().unwrap_or_default();
-        Ok(Reply::done("census", census.to_string(), fields))
+        let mut fields = census.to_value().as_record().cloned().unwrap_or_default();
+        let mut text = census.to_string();
+        let advice = advice(&store, &census)?;
+        fields.set("proposed_keys", advice.iter().map(|one| one.value(&self.task)).collect::<Vec<_>>());
+        advice.iter().for_each(|one| text += &one.text(&self.task));
+        Ok(Reply::done("census", text, fields))
     }
 }

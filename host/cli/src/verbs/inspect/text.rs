@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use auto_importing::Imported;
 use auto_json::{Canonical, Record, Value};
 use auto_schema::digest::Digest;
 use auto_schema::shown;
@@ -32,8 +33,8 @@ fn traces(file: &File<'_>, global: &Global) -> Result<Option<Reply>, Failure> {
         return Ok(None);
     }
     let toolbox = Toolbox::open(global, &[])?;
-    let request = import::Request { format: None, task: None, recover_partial: false };
-    let (format, traces) = match request.parse(&toolbox, &file.place, &file.bytes) {
+    let request = import::Request { format: None, task: None, recover_partial: false, forget: false };
+    let Imported { format, traces, .. } = match request.parse(&toolbox, &file.place, &file.bytes) {
         Ok(read) => read,
         Err(failure) if ["unknown-format", "not-utf8"].contains(&failure.code.as_str()) => return Ok(None),
         Err(mut failure) => {

@@ -1,0 +1,195 @@
+//! The protobuf encoding: the fields of `ExportTraceServiceRequest` (opentelemetry-proto 1.x)
+//! that matter here. Others are skipped, as protobuf says.
+
+use auto_importer::{Fault, Notes, Record, Value, bad};
+use prost::Message as _;
+
+use crate::{Event, Raw, Read};
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Request {
+    #[prost(message, repeated, tag = "1")]
+    resource_spans: Vec<ResourceSpans>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ResourceSpans {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    scope_spans: Vec<ScopeSpans>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Resource {
+    #[prost(message, repeated, tag = "1")]
+    attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ScopeSpans {
+    #[prost(message, optional, tag = "1")]
+    scope: Option<Scope>,
+    #[prost(message, repeated, tag = "2")]
+    spans: Vec<Span>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Scope {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Span {
+    #[prost(bytes = "vec", tag = "1")]
+    trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    span_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    parent_span_id: Vec<u8>,
+    #[prost(string, tag = "5")]
+    name: String,
+    #[prost(fixed64, tag = "7")]
+    start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "8")]
+    end_time_unix_nano: u64,
+    #[prost(message, repeated, tag = "9")]
+    attributes: Vec<KeyValue>,
+    #[prost(message, repeated, tag = "11")]
+    events: Vec<SpanEvent>,
+    #[prost(message, optional, tag = "15")]
+    status: Option<Status>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct SpanEvent {
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(message, repeated, tag = "3")]
+    attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Status {
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(int32, tag = "3")]
+    code: i32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct KeyValue {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(message, optional, tag = "2")]
+    value: Option<AnyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct AnyValue {
+    #[prost(oneof = "Any", tags = "1, 2, 3, 4, 5, 6, 7")]
+    value: Option<Any>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum Any {
+    #[prost(string, tag = "1")]
+    Text(String),
+    #[prost(bool, tag = "2")]
+    Bool(bool),
+    #[prost(int64, tag = "3")]
+    Integer(i64),
+    #[prost(double, tag = "4")]
+    Double(f64),
+    #[prost(message, tag = "5")]
+    Array(ArrayValue),
+    #[prost(message, tag = "6")]
+    Map(KeyValueList),
+    #[prost(bytes, tag = "7")]
+    Bytes(Vec<u8>),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ArrayValue {
+    #[prost(message, repeated, tag = "1")]
+    values: Vec<AnyValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct KeyValueList {
+    #[prost(message, repeated, tag = "1")]
+    values: Vec<KeyValue>,
+}
+
+/// Reads one request, or several behind one another: to protobuf that is the same.
+pub fn read(bytes: &[u8], read: &mut Read, notes: &mut Notes) -> Result<(), Fault> {
+    let request = Request::decode(bytes).map_err(|error| bad("", format!("not an OTLP trace request: {error}")))?;
+    for (number, of_resource) in request.resource_spans.into_iter().enumerate() {
+        let place = format!("/resourceSpans/{number}");
+        let resource = attributes(of_resource.resource.map(|resource| resource.attributes).unwrap_or_default());
+        for of_scope in of_resource.scope_spans {
+            let scope = of_scope.scope.map(|scope| scope.name).unwrap_or_default();
+            for one in of_scope.spans {
+                match span(one, &resource, &scope, &place) {
+                    Some(raw) => read.spans.push(raw),
+                    None => notes.unusable("bad-span", "spans without a trace id or a span id", &place),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn span(one: Span, resource: &Record, scope: &str, place: &str) -> Option<Raw> {
+    let started = one.start_time_unix_nano / 1_000;
+    let said = |status: Status| {
+        let failed = status.code == 2;
+        failed.then(|| if status.message.is_empty() { "the span says that it failed".into() } else { status.message })
+    };
+    let event =
+        |event: SpanEvent| Event { name: event.name, attributes: attributes(event.attributes), body: Value::Null };
+    Some(Raw {
+        trace: hex(&one.trace_id)?,
+        id: number(&one.span_id)?,
+        parent: number(&one.parent_span_id),
+        name: one.name,
+        started,
+        ended: (one.end_time_unix_nano / 1_000).max(started),
+        attributes: attributes(one.attributes),
+        events: one.events.into_iter().map(event).collect(),
+        error: one.status.and_then(said),
+        resource: resource.clone(),
+        scope: scope.to_owned(),
+        place: place.to_owned(),
+    })
+}
+
+/// The id in hex; none of no bytes, or of zeros.
+fn hex(id: &[u8]) -> Option<String> {
+    let text = || id.iter().map(|byte| format!("{byte:02x}")).collect();
+    id.iter().any(|byte| *byte != 0).then(text)
+}
+
+fn number(id: &[u8]) -> Option<u64> {
+    let id: [u8; 8] = id.try_into().ok()?;
+    Some(u64::from_be_bytes(id)).filter(|number| *number != 0)
+}
+
+fn attributes(pairs: Vec<KeyValue>) -> Record {
+    pairs.into_iter().map(|pair| (pair.key, pair.value.map_or(Value::Null, any))).collect()
+}
+
+fn any(value: AnyValue) -> Value {
+    match value.value {
+        None => Value::Null,
+        Some(Any::Text(text)) => text.into(),
+        Some(Any::Bool(value)) => value.into(),
+        Some(Any::Integer(value)) => value.into(),
+        // The shortest decimal that reads back; what is not finite stays a word.
+        Some(Any::Double(value)) => Value::parse(format!("{value:?}")).unwrap_or_else(|_| format!("{value:?}").into()),
+        Some(Any::Array(list)) => list.values.into_iter().map(any).collect::<Vec<_>>().into(),
+        Some(Any::Map(map)) => attributes(map.values).into(),
+        Some(Any::Bytes(bytes)) => auto_kit::text(&bytes).into(),
+    }
+}

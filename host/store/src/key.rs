@@ -1,0 +1,165 @@
+//! Key policies in the store: for an operation of a task, what of its recorded input is the
+//! input. What was recorded stays as it is; the policy is applied whenever it is read, so that
+//! it can be changed, and so that what is recorded later is read in the same way.
+
+use std::collections::HashMap;
+
+use auto_json::{Canonical, Value};
+use auto_schema::key::Part;
+use rusqlite::{Row, TransactionBehavior, params};
+
+use crate::rows::{Kept, RecordedSpan};
+use crate::seal::Seals;
+use crate::{Digest, Store, StoreError};
+
+/// What of an operation's recorded input is the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPolicy {
+    /// The task.
+    pub task: String,
+    /// The kind of the operation.
+    pub kind: String,
+    /// The operation's name; every one of the kind that has no policy of its own, where none.
+    pub name: Option<String>,
+    /// The part of the input.
+    pub key: Part,
+}
+
+impl KeyPolicy {
+    /// What is hashed into the store's seal.
+    pub(crate) fn digest(&self) -> Digest {
+        let name = self.name.as_deref().map(Value::from);
+        let row = vec![self.task.as_str().into(), self.kind.as_str().into(), name.into(), self.key.to_value()];
+        Digest::of(Value::List(row).canonical().as_str().as_bytes())
+    }
+
+    fn is_of(&self, kind: &str, name: &str) -> bool {
+        self.kind == kind && self.name.as_deref().is_none_or(|own| own == name)
+    }
+}
+
+impl Store {
+    /// The key policies of all tasks, by task, kind and name.
+    ///
+    /// Codes: `store-damaged`, `store-io`, `store-busy`.
+    pub fn key_policies(&self) -> Result<Vec<KeyPolicy>, StoreError> {
+        let _snapshot = self.snapshot()?;
+        self.seals()?;
+        self.policies()
+    }
+
+    /// Sets the key policy of an operation, or of a kind; removes it where `key` is none.
+    /// Nothing that was recorded changes. Gives whether anything was there before.
+    ///
+    /// Codes as for [`Store::ingest`].
+    pub fn set_key(
+        &mut self,
+        task: &str,
+        kind: &str,
+        name: Option<&str>,
+        key: Option<&Part>,
+    ) -> Result<bool, StoreError> {
+        let transaction = self.begin(TransactionBehavior::Immediate)?;
+        self.check_version()?;
+        let seals: Seals = self.seals()?;
+        let before =
+            self.policies()?.iter().any(|own| own.task == task && own.kind == kind && own.name.as_deref() == name);
+        let name = name.unwrap_or_default();
+        self.execute("DELETE FROM policy WHERE task = ?1 AND kind = ?2 AND name = ?3", params![task, kind, name])?;
+        if let Some(key) = key {
+            let text = key.to_value().canonical().into_string();
+            self.execute(
+                "INSERT INTO policy (task, kind, name, key) VALUES (?1, ?2, ?3, ?4)",
+                params![task, kind, name, text],
+            )?;
+        }
+        self.write_seals(&seals, std::iter::empty())?;
+        transaction.commit().map_err(|error| self.error(error))?;
+        Ok(before)
+    }
+
+    /// The policies as they lie in the store; the seal is held against them.
+    pub(crate) fn policies(&self) -> Result<Vec<KeyPolicy>, StoreError> {
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, String>(3)?));
+        let rows = self.all("SELECT task, kind, name, key FROM policy ORDER BY task, kind, name", [], read)?;
+        let policy = |(task, kind, name, text): (String, String, String, String)| {
+            let value = Value::parse(&text).map_err(|_| self.damaged("a key policy is no JSON"))?;
+            let key = Part::from_value(&value).map_err(|error| self.damaged(format!("a key policy: {error}")))?;
+            Ok(KeyPolicy { task, kind, name: (!name.is_empty()).then_some(name), key })
+        };
+        rows.into_iter().map(policy).collect()
+    }
+
+    /// The policies of a task, to be applied while its spans are read.
+    pub(crate) fn keys(&self, task: &str) -> Result<Keys<'_>, StoreError> {
+        let mut policies = self.policies()?;
+        policies.retain(|policy| policy.task == task);
+        // That of an operation before that of its kind.
+        policies.sort_by_key(|policy| policy.name.is_none());
+        let keyed = |policy: KeyPolicy| Keyed { key: policy.key.clone(), policy: Some(policy) };
+        Ok(Keys { store: self, policies: policies.into_iter().map(keyed).collect(), known: HashMap::new() })
+    }
+
+    /// One policy for every span, as if it were set.
+    pub(crate) fn keys_as(&self, key: &Part) -> Keys<'_> {
+        Keys { store: self, policies: vec![Keyed { key: key.clone(), policy: None }], known: HashMap::new() }
+    }
+}
+
+/// A policy with what it is of; of everything where none.
+struct Keyed {
+    key: Part,
+    policy: Option<KeyPolicy>,
+}
+
+/// Where the text of an input is: as it was recorded, or a part of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Input {
+    kept: Kept,
+    policy: Option<usize>,
+}
+
+impl Input {
+    /// An input as it was recorded.
+    pub(crate) fn whole(kept: Kept) -> Input {
+        Input { kept, policy: None }
+    }
+}
+
+/// Policies at work. Each recorded input is read once.
+pub(crate) struct Keys<'s> {
+    store: &'s Store,
+    policies: Vec<Keyed>,
+    known: HashMap<(usize, i64), Option<Digest>>,
+}
+
+impl Keys<'_> {
+    /// The input of a span by its digest, and where its text is; none where a policy does not
+    /// fit it.
+    pub(crate) fn input(&mut self, span: &RecordedSpan) -> Result<Option<(Digest, Input)>, StoreError> {
+        let fits = |one: &Keyed| one.policy.as_ref().is_none_or(|policy| policy.is_of(&span.kind, &span.name));
+        let Some(policy) = self.policies.iter().position(fits) else {
+            return Ok(Some((span.input.digest, Input::whole(span.input))));
+        };
+        let found = match self.known.get(&(policy, span.input.row)) {
+            Some(known) => *known,
+            None => {
+                let key = self.policies[policy].key.of(&self.store.text(span.input.row)?.value());
+                let digest = key.map(|key| Digest::of(key.canonical().as_str().as_bytes()));
+                self.known.insert((policy, span.input.row), digest);
+                digest
+            }
+        };
+        Ok(found.map(|digest| (digest, Input { kept: span.input, policy: Some(policy) })))
+    }
+
+    /// The text of an input.
+    pub(crate) fn text(&self, input: Input) -> Result<Canonical, StoreError> {
+        let text = self.store.text(input.kept.row)?;
+        match input.policy {
+            None => Ok(text),
+            // It fitted when it was met.
+            Some(policy) => Ok(self.policies[policy].key.of(&text.value()).unwrap_or(Value::Null).canonical()),
+        }
+    }
+}
