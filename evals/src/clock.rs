@@ -103,7 +103,8 @@ impl Times {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one of some figures.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match (values.len() / 2, values.len() % 2) {
         (_, _) if values.is_empty() => f64::NAN,

@@ -14,10 +14,7 @@ use std::convert::Infallible;
 
 use auto_lang::ops::OPS;
 use auto_runtime::{Limits, Outcome, Program, Sandbox};
-use auto_schema::cbin;
-use auto_schema::digest::Digest;
 use auto_schema::ir::{Body, Bounds, Check, Edge, Effects, End, Graph, Guard, Node, Port, Uncertainty};
-use auto_schema::manifest::Manifest;
 use auto_schema::types::Type;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -281,35 +278,7 @@ fn noise_in_constants_would_be_seen() {
 }
 
 fn program(graph: &Graph) -> Program {
-    let bytes = graph.to_bytes().unwrap();
-    let module = auto_emit::emit(&bytes).unwrap().module;
-    let none = Digest::of(b"");
-    let manifest = Manifest {
-        format: 1,
-        task: "isolation".into(),
-        scope: "task".into(),
-        input: graph.nodes[0].outputs[0].ty.clone(),
-        output: Type::Json,
-        capabilities: vec![],
-        guarded: true,
-        contract: none,
-        evidence: none,
-        eval_run: none,
-        code: Digest::of(&module),
-        observations: 0,
-        agreement: None,
-        coverage: None,
-        out_of_fold: None,
-        out_of_fold_rows: 0,
-        steps: None,
-        module_bytes: u32::try_from(module.len()).unwrap(),
-        passes: vec![],
-        trusted_gate: None,
-        reusable: true,
-        notes: vec![],
-        judged: None,
-    };
-    let file = cbin::seal(&module, Some(&bytes), &manifest).unwrap();
+    let file = crate::sealed::sealed(graph).unwrap().file;
     Program::load(&Sandbox::new(Limits::default()).unwrap(), &file).unwrap()
 }
 

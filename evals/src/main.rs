@@ -19,7 +19,10 @@ mod edge;
 mod isolation;
 mod native;
 mod passes;
+mod policies;
+mod rules;
 mod scrub;
+mod sealed;
 mod strange;
 mod stream;
 mod synth;
@@ -39,6 +42,8 @@ enum Family {
     Edge(edge::Options),
     Passes(passes::Options),
     Scrub(scrub::Options),
+    Policies(policies::Options),
+    Rules(rules::Options),
     Strange(strange::Options),
     Stream(stream::Options),
     Synth(synth::Options),
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
         Family::Edge(options) => options.run(),
         Family::Passes(options) => options.run(),
         Family::Scrub(options) => options.run(),
+        Family::Policies(options) => options.run(),
+        Family::Rules(options) => options.run(),
         Family::Strange(options) => options.run(),
         Family::Stream(options) => options.run(),
         Family::Synth(options) => options.run(),

@@ -321,7 +321,8 @@ impl Bench {
                 Type::infer(examples.iter().chain(unlabelled).map(|example| &example.input)).to_string(),
             )
             .with("output_type", Type::infer(examples.iter().map(|example| &example.output)).to_string())
-            .with("unlabelled", unlabelled.iter().map(|one| one.input.to_string().into()).collect::<Vec<Value>>());
+            .with("unlabelled", unlabelled.iter().map(|one| one.input.to_string().into()).collect::<Vec<Value>>())
+            .with("seeds", Vec::<Value>::new());
         let budget = Record::new().with("steps", self.steps).with("candidates", CANDIDATES);
         let arguments = Value::List(vec![observations.into(), hints.into(), budget.into()]);
         let start = Instant::now();

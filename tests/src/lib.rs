@@ -18,6 +18,18 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
+/// A file or folder of the public data, in `$AUTO_SHARED_DATA` or beside the project; none, said on
+/// stderr, where it is not there.
+pub fn shared_data(path: &str) -> Option<PathBuf> {
+    let data = std::env::var_os("AUTO_SHARED_DATA").map(PathBuf::from);
+    let path = data.unwrap_or_else(|| root().join("../shared/data")).join(path);
+    if path.exists() {
+        return path.canonicalize().ok();
+    }
+    eprintln!("skipped: no {}; set AUTO_SHARED_DATA to the folder of public data", path.display());
+    None
+}
+
 /// A crate of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crate {

@@ -6,16 +6,7 @@ use std::process::Command;
 
 use auto_json::Value;
 use auto_tests::agent::{Step, TASK, Tool, WORDS, pairs, record, region, stages, why};
-
-fn shared(folder: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("AUTO_SHARED_DATA");
-    let path = data.map_or_else(|| auto_tests::root().join("../shared/data"), PathBuf::from).join(folder);
-    if path.exists() {
-        return path.canonicalize().ok();
-    }
-    eprintln!("skipped: no {}; set AUTO_SHARED_DATA to the folder of public data", path.display());
-    None
-}
+use auto_tests::shared_data as shared;
 
 fn files(folder: &Path, start: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use auto_json::Value;
+use auto_tests::shared_data as shared;
 use auto_tests::tool::binary;
 
 /// The right shape, the wrong answer: `"nonsense"` to everything.
@@ -43,16 +44,6 @@ impl Tool {
         assert_eq!(output.status.code(), Some(exit), "auto-host {arguments:?}\n{stdout}\n{stderr}");
         Value::parse(stdout.trim()).unwrap()
     }
-}
-
-fn shared(folder: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("AUTO_SHARED_DATA");
-    let path = data.map_or_else(|| auto_tests::root().join("../shared/data"), PathBuf::from).join(folder);
-    if path.exists() {
-        return path.canonicalize().ok();
-    }
-    eprintln!("skipped: no {}; set AUTO_SHARED_DATA to the folder of public data", path.display());
-    None
 }
 
 fn text(path: &Path) -> &str {

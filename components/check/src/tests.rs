@@ -66,3 +66,14 @@ fn what_cannot_be_read_is_a_fault() {
     assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("bad-json", Some("/input")));
     assert!(Component::explain(program("$"), Some("1".to_owned())).unwrap().ends_with("answer: 1\n"));
 }
+
+/// Half of a hundred thousand contradict the program: all are counted, the first is named.
+#[test]
+fn a_hundred_thousand_observations_are_checked() {
+    let rows: Vec<(String, String)> =
+        (0..100_000u32).map(|number| (number.to_string(), (number + (number + 1) % 2).to_string())).collect();
+    let on = observations(rows.iter().map(|(input, output)| (input.as_str(), output.as_str())));
+    let finding = Component::check(program("add($, 1)"), on).unwrap();
+    assert_eq!((finding.checked, finding.agreeing), (100_000, 50_000));
+    assert_eq!(finding.counterexamples.first().map(|found| found.input.as_str()), Some("1"));
+}

@@ -23,6 +23,21 @@ pub struct Config {
     pub optimize: bool,
     /// A module to seal instead of a program of ours.
     pub module: Option<Vec<u8>>,
+    /// Who looks for the program; `enum` unless said otherwise.
+    pub synth: Synth,
+    /// How often a teacher is asked; default 4.
+    pub rounds: u32,
+    /// How many programs a teacher may propose at once; default 3.
+    pub proposals: u32,
+}
+
+/// Who looks for a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Synth {
+    /// `extract` alone.
+    Enum,
+    /// A teacher, and then `extract` with the teacher's ideas.
+    Teacher,
 }
 
 impl Config {
@@ -39,6 +54,9 @@ impl Config {
             quantile: 950_000,
             optimize: true,
             module: None,
+            synth: Synth::Enum,
+            rounds: 4,
+            proposals: 3,
         };
         for (key, value) in record.iter() {
             let number = || value.as_u64().ok_or_else(|| bad(format!("{key} is not a whole number")));
@@ -52,6 +70,15 @@ impl Config {
                 "optimize" => {
                     config.optimize =
                         value.as_bool().ok_or_else(|| bad("optimize is neither true nor false".into()))?;
+                }
+                "rounds" => config.rounds = small()?,
+                "proposals" => config.proposals = small()?,
+                "synth" => {
+                    config.synth = match value.as_text() {
+                        Some("enum") => Synth::Enum,
+                        Some("teacher") => Synth::Teacher,
+                        _ => return Err(bad("synth is neither enum nor teacher".into())),
+                    }
                 }
                 "module" => {
                     let text = value.as_text().ok_or_else(|| bad("module is not text".into()))?;
@@ -72,7 +99,9 @@ mod tests {
     fn unknown_keys_and_wrong_kinds_are_refused() {
         assert_eq!(Config::read("{}").ok().map(|config| config.folds), Some(5));
         assert_eq!(Config::read("{\"seed\":7}").ok().map(|config| config.seed), Some(7));
-        for text in ["{\"sead\":7}", "{\"seed\":-1}", "{\"seed\":1.0}", "[]", "{\"module\":\"?\"}", "{"] {
+        for text in
+            ["{\"sead\":7}", "{\"seed\":-1}", "{\"seed\":1.0}", "[]", "{\"module\":\"?\"}", "{\"synth\":\"llm\"}", "{"]
+        {
             assert_eq!(Config::read(text).err().map(|fault| fault.code).as_deref(), Some("bad-config"), "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! The compile driver.
 //!
 //! Reads like the paragraph that describes it: take the observations and the contract,
-//! ask for a program, hold part of the observations out and ask again, calibrate the
+//! ask for a program (`extract`, or a teacher), hold part of the observations out and ask again, calibrate the
 //! guard on what was held out, generate code, and hand the result to the host to seal.
 //! Each step is a rung; the report says which rung refused what, and why.
 
@@ -19,16 +19,18 @@ pub mod bindings {
 mod chain;
 mod classes;
 mod config;
+mod draft;
 mod folds;
 mod judge;
 mod mixed;
 mod model;
 mod report;
 mod table;
+mod teacher;
 mod wire;
 
 use auto_json::Value;
-use auto_schema::contract::{Contract, Divergent, GuardPolicy, Match};
+use auto_schema::contract::{Contract, Divergent, Match};
 use auto_schema::ir::{Body, Graph};
 
 use auto::host::artifact::{Draft, seal};
@@ -37,13 +39,14 @@ use auto::host::{evidence, jobs, progress, sandbox};
 use auto::pass::check::check;
 use auto::pass::emit::emit;
 use auto::pass::extract::{Budget, Candidate, Hints, Search};
-use auto::pass::guard::{Policy, calibrate};
 use auto::pass::optimize::rewrite;
+use auto::pass::propose::Proposal;
 use auto::pass::types::{Fault, Observation, Outcome, Scored, Witness};
 use bindings::{auto, exports};
 use chain::Made;
-use config::Config;
+use config::{Config, Synth};
 use report::Report;
+use teacher::Asked;
 
 pub(crate) const SYNTHESIZE: &str = "auto:pass/extract@0.1.0#synthesize";
 
@@ -119,55 +122,74 @@ fn compiled(
         report.refused("evidence", "no observation has a single recorded output; record more runs, or check the scope");
         return Ok(None);
     }
-    let hints = Hints {
+    let mut hints = Hints {
         input_type: contract.input.to_string(),
         output_type: contract.output.to_string(),
         unlabelled: observations.iter().filter(|one| !settled(one)).map(|one| one.input.clone()).collect(),
+        seeds: Vec::new(),
     };
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
-    let folds = folds::folds(&inputs, config.folds, config.seed);
+    let mut folds = folds::folds(&inputs, config.folds, config.seed);
+    let work = Work { config, contract, known: &known };
+    if config.synth == Synth::Teacher {
+        // The others were shown to the teacher, and say nothing of what its ideas do elsewhere.
+        folds.truncate(1);
+        match teacher::asked(config, &hints, observations, &known, folds.first(), report)? {
+            Asked::Program(Proposal { program, cost, text }) => {
+                let best = Candidate { program, cost, text };
+                let without = Search { found: vec![best.clone()], steps: 0, exhausted: false, notes: Vec::new() };
+                return work.concluded(best, &folds, std::iter::once(Ok(without)), report);
+            }
+            Asked::Ideas(ideas) => hints.seeds = ideas,
+            Asked::Refused => return Ok(None),
+        }
+    }
 
     // Alone first: where there is no rule, the folds have none to show.
     let everything = synthesize(config, &hints, &known, &[Vec::new()], config.candidates)?.into_iter().next();
     let whole = everything.unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    let best = match program(search_result(whole)?, contract, &known, report) {
-        Some(Ok(best)) => best,
-        Some(Err(why)) => return model::compiled(config, contract, &taught, &why, report),
-        None => return Ok(None),
-    };
-    let searches = synthesize(config, &hints, &known, &folds, 1)?.into_iter();
-
-    let finding = check(&best.program, &known)?;
-    if let Some(counterexample) = finding.counterexamples.first() {
-        report.contradicted(finding.checked - finding.agreeing, counterexample);
-        return Ok(None);
+    match program(search_result(whole)?, contract, &known, report) {
+        Some(Ok(best)) => {
+            let searches = synthesize(config, &hints, &known, &folds, 1)?.into_iter();
+            work.concluded(best, &folds, searches, report)
+        }
+        Some(Err(why)) => model::compiled(config, contract, &taught, &why, report),
+        None => Ok(None),
     }
-    report.passed("check", format!("fits {} of {} observations", finding.agreeing, finding.checked));
+}
 
-    let optimized = optimized(config, &best.program, &known, report)?;
-    let held_out = held_out(optimized.is_some(), &known, &folds, searches)?;
-    let best = Candidate { program: optimized.unwrap_or(best.program), ..best };
-    report.held_out(&held_out, folds.len());
+/// What a program is to be made for.
+struct Work<'w> {
+    config: &'w Config,
+    contract: &'w Contract,
+    known: &'w [Observation],
+}
 
-    let program = if contract.guard == GuardPolicy::Auto {
-        progress::report("guard", 0, None);
-        let guarded = calibrate(&known, &best.program, &held_out, Policy { quantile: config.quantile })?;
-        report.passed("guard", "calibrated on the held-out answers");
-        guarded
-    } else {
-        report.passed("guard", "none, because the contract says guard = \"none\"");
-        best.program.clone()
-    };
-    progress::report("emit", 0, None);
-    let emitted = emit(&program)?;
-    report.passed("emit", format!("{} bytes", emitted.module.len()));
-    Ok(Some(Draft {
-        module: emitted.module,
-        metered: Some(emitted.metered),
-        graph: Some(program),
-        held_out,
-        notes: report.notes(),
-    }))
+impl Work<'_> {
+    /// From a program to a draft, or none where it does not fit; `without` are what was found
+    /// without each fold.
+    fn concluded(
+        &self,
+        best: Candidate,
+        folds: &[Vec<usize>],
+        without: impl Iterator<Item = Result<Search, Fault>>,
+        report: &mut Report,
+    ) -> Result<Option<Draft>, Fault> {
+        let Work { config, contract, known } = *self;
+        let finding = check(&best.program, known)?;
+        if let Some(counterexample) = finding.counterexamples.first() {
+            report.contradicted(finding.checked - finding.agreeing, counterexample);
+            return Ok(None);
+        }
+        report.passed("check", format!("fits {} of {} observations", finding.agreeing, finding.checked));
+
+        let optimized = optimized(config, &best.program, known, report)?;
+        let held_out = held_out(optimized.is_some(), known, folds, without)?;
+        report.held_out(&held_out, folds.len());
+        let program = optimized.unwrap_or(best.program);
+        let program = draft::guarded(config, contract, known, program, &held_out, report)?;
+        draft::drafted(program, held_out, report).map(Some)
+    }
 }
 
 /// The program as the optimize pass rewrites it, where that is asked for and fits every

@@ -44,8 +44,12 @@ pub fn rules(
     // One field alone is the whole output, which was searched for.
     for field in fields.iter().filter(|field| fields.len() > 1 && !field.optional) {
         let Some(rows) = rows(known, &field.name) else { continue };
-        let hints =
-            Hints { input_type: contract.input.to_string(), output_type: field.ty.to_string(), unlabelled: Vec::new() };
+        let hints = Hints {
+            input_type: contract.input.to_string(),
+            output_type: field.ty.to_string(),
+            unlabelled: Vec::new(),
+            seeds: Vec::new(),
+        };
         let whole = synthesize(config, &hints, &rows, &[Vec::new()], 1)?.into_iter().next();
         let Some(whole) = whole.map(expression).transpose()?.flatten() else { continue };
         let found = synthesize(config, &hints, &rows, &folds, 1)?.into_iter();

@@ -15,7 +15,7 @@ use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::mixed::{self, Rule};
 use crate::report::{self, Report};
-use crate::{classes, fault, folds, unbroken, usual, wire};
+use crate::{classes, draft, fault, folds, unbroken, usual, wire};
 
 const TRAIN: &str = "auto:pass/distill@0.1.0#train";
 
@@ -76,23 +76,14 @@ pub fn compiled(
         promise(&controlled, &policy, report);
         (program, careful.held_out(known, &folds, &models, &scored)?)
     } else {
-        report.passed("guard", "none, because the contract says guard = \"none\"");
+        draft::unguarded(report);
         (whole.program, scored)
     };
     report.held_out(&held_out, folds.len());
     if let Some(classes) = classes::told(&held_out) {
         report.remark("classes", classes);
     }
-    progress::report("emit", 0, None);
-    let emitted = emit(&program)?;
-    report.passed("emit", format!("{} bytes", emitted.module.len()));
-    Ok(Some(Draft {
-        module: emitted.module,
-        metered: Some(emitted.metered),
-        graph: Some(program),
-        held_out,
-        notes: report.notes(),
-    }))
+    draft::drafted(program, held_out, report).map(Some)
 }
 
 /// Trains on everything, then once without each fold, on all cores; in that order.

@@ -46,6 +46,12 @@ impl Report {
         self.details.set("extract_steps", steps);
     }
 
+    /// The program that a teacher proposed.
+    pub fn proposed(&mut self, text: &str, why: String) {
+        self.passed("propose", why);
+        self.details.set("program", text);
+    }
+
     /// The program was rewritten, and fits as many observations as before.
     pub fn optimized(&mut self, checked: u32, text: Option<&str>) {
         self.passed("optimize", format!("rewritten, and checked again on {checked} observations"));

@@ -14,7 +14,8 @@ pub fn synthesis(on: &[&Observation], hints: &Hints, budget: &Budget) -> String 
     let hints = Record::new()
         .with("input_type", hints.input_type.as_str())
         .with("output_type", hints.output_type.as_str())
-        .with("unlabelled", texts(&hints.unlabelled));
+        .with("unlabelled", texts(&hints.unlabelled))
+        .with("seeds", texts(&hints.seeds));
     let budget = Record::new().with("steps", budget.steps).with("candidates", budget.candidates);
     let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
     Value::List(vec![observations.into(), hints.into(), budget.into()]).canonical().into_string()

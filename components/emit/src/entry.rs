@@ -30,6 +30,7 @@ pub(crate) fn compile_flow(graph: &Graph, id: &[u8; 32]) -> Result<Unit, Fault> 
     let mut unit = Unit::default();
     let mut checks = Checks::default();
     let parts = Parts {
+        reader: reader(&input.ty),
         check: checks.check(&input.ty, &mut unit),
         guard: guard.map(|guard| guard::compile(guard, &input.ty, &mut checks, &mut unit)),
         limit: guard.map_or(0, |guard| guard.limit),
@@ -38,7 +39,7 @@ pub(crate) fn compile_flow(graph: &Graph, id: &[u8; 32]) -> Result<Unit, Fault> 
     let asks = !graph.capabilities().is_empty();
     let from_input = from_input(&parts, answer, asks, &mut unit);
     let id = asks.then(|| unit.constants.bytes(id));
-    let run = run_flow(id, from_input, &mut unit);
+    let run = run_flow(id, &parts, from_input, &mut unit);
     let resume = match id {
         Some(id) => resume_flow(id, from_input, &mut unit),
         None => resume(&mut unit),
@@ -70,9 +71,9 @@ fn from_input(parts: &Parts, answer: Callee, asks: bool, unit: &mut Unit) -> Cal
     unit.add(body)
 }
 
-fn run_flow(id: Option<Place>, from_input: Callee, unit: &mut Unit) -> Callee {
+fn run_flow(id: Option<Place>, parts: &Parts, from_input: Callee, unit: &mut Unit) -> Callee {
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
-    let input = read(&mut body);
+    let input = read(&mut body, parts.reader);
     refuse_unread(&mut body, input);
     if let Some(id) = id {
         body.get(input);
@@ -107,6 +108,7 @@ pub(crate) fn compile(program: &Program<'_>) -> Unit {
     let mut unit = Unit::default();
     let mut checks = Checks::default();
     let parts = Parts {
+        reader: reader(program.input),
         check: checks.check(program.input, &mut unit),
         guard: program.guard.map(|guard| guard::compile(guard, program.input, &mut checks, &mut unit)),
         limit: program.guard.map_or(0, |guard| guard.limit),
@@ -142,6 +144,8 @@ fn done(step: &Step<'_>, answers: bool, checks: &mut Checks, unit: &mut Unit) ->
 
 /// What is done with an input before the program sees it.
 struct Parts {
+    /// What reads it.
+    reader: &'static str,
     check: Option<Callee>,
     guard: Option<Callee>,
     limit: u32,
@@ -162,38 +166,58 @@ fn step_function(expression: &Expr, input: &StepInput, answers: bool, unit: &mut
 
 fn run(program: &Program<'_>, parts: &Parts, steps: &[Done], unit: &mut Unit) -> Callee {
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
-    let input = read(&mut body);
+    let input = read(&mut body, parts.reader);
     refuse_unread(&mut body, input);
     accept(&mut body, parts, input);
-    let mut values: Vec<Local> = Vec::new();
-    let mut limit = parts.limit;
-    for (step, done) in program.steps.iter().zip(steps) {
-        if let (Step::Guard { guard, value }, Done::Guard(callee)) = (step, done) {
-            let value = source(*value, input, &values);
-            values.push(value);
-            limit = guard.limit;
-            let (reason, score) = measure(&mut body, *callee, value, limit);
-            refuse_above(&mut body, reason, score, limit, "rt_abstain");
-            continue;
-        }
-        let value = computed(&mut body, step, done, input, &values, unit);
-        body.get(value);
-        body.op(Instruction::I32Eqz);
-        body.when();
-        body.bytes(&mut unit.constants, b"undefined");
-        body.constant(PPM);
-        body.constant(limit);
-        body.runtime("rt_abstain");
-        body.give();
-        body.end();
-        values.push(value);
-    }
+    let values = walk(&mut body, Walked { program, steps, input, limit: parts.limit, end: "rt_abstain" }, unit);
     body.get(source(program.answer, input, &values));
     let answered = matches!(program.answer, Source::Step(at) if matches!(steps.get(at), Some(Done::Expression(_))));
     if !answered {
         body.runtime("rt_answer");
     }
     unit.add(body)
+}
+
+/// Steps that are gone through, and the runtime function that a call ends in midway.
+struct Walked<'w> {
+    program: &'w Program<'w>,
+    /// As many as are gone through.
+    steps: &'w [Done],
+    input: Local,
+    /// Of the guard before them.
+    limit: u32,
+    end: &'static str,
+}
+
+/// Does steps in their order: locals with what each gives. Returns where one is undefined, or a
+/// guard among them measures too much.
+fn walk(body: &mut Body, walked: Walked<'_>, unit: &mut Unit) -> Vec<Local> {
+    let Walked { program, steps, input, mut limit, end } = walked;
+    let mut values: Vec<Local> = Vec::new();
+    for (step, done) in program.steps.iter().zip(steps) {
+        if let (Step::Guard { guard, value }, Done::Guard(callee)) = (step, done) {
+            let value = source(*value, input, &values);
+            values.push(value);
+            limit = guard.limit;
+            // All that matters to an answer is whether it is above the limit.
+            let enough = if end == "rt_abstain" { limit } else { 0 };
+            let (reason, score) = measure(body, *callee, value, enough);
+            refuse_above(body, reason, score, limit, end);
+            continue;
+        }
+        let value = computed(body, step, done, input, &values, unit);
+        body.get(value);
+        body.op(Instruction::I32Eqz);
+        body.when();
+        body.bytes(&mut unit.constants, b"undefined");
+        body.constant(PPM);
+        body.constant(limit);
+        body.runtime(end);
+        body.give();
+        body.end();
+        values.push(value);
+    }
+    values
 }
 
 /// A local with what an expression or a model gives, 0 where it is undefined.
@@ -291,10 +315,15 @@ pub(crate) fn record(body: &mut Body, fields: &[(&str, Local)], unit: &mut Unit)
     body.runtime("rt_record");
 }
 
+/// The runtime function that reads inputs of a type.
+fn reader(ty: &Type) -> &'static str {
+    if matches!(ty, Type::Text | Type::Enum(_)) { "rt_read_text" } else { "rt_read" }
+}
+
 /// Begins a call: a local with the handle of the input, 0 where it is not JSON.
-fn read(body: &mut Body) -> Local {
+fn read(body: &mut Body, reader: &'static str) -> Local {
     let input = body.local();
-    for runtime in ["rt_begin", "rt_read"] {
+    for runtime in ["rt_begin", reader] {
         body.get(POINTER_IN);
         body.get(LENGTH_IN);
         body.runtime(runtime);
@@ -334,7 +363,7 @@ fn novelty(body: &mut Body, reason: Local, score: Local, limit: u32) {
 /// `assess`. An input that `run` refuses is as novel as can be.
 fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
-    let input = read(&mut body);
+    let input = read(&mut body, parts.reader);
     refuse_bad(&mut body, parts, input, unit);
     assessed(&mut body, parts.guard.map(|guard| (guard, input, parts.limit)), unit);
     body.runtime("rt_novelty");
@@ -346,36 +375,18 @@ fn assess(parts: &Parts, unit: &mut Unit) -> Callee {
 fn assess_steps(program: &Program<'_>, parts: &Parts, steps: &[Done], unit: &mut Unit) -> Callee {
     let Some(last) = steps.iter().rposition(|done| matches!(done, Done::Guard(_))) else { return assess(parts, unit) };
     let mut body = Body::new(&[ValType::I32; 2], ValType::I32);
-    let input = read(&mut body);
+    let input = read(&mut body, parts.reader);
     refuse_bad(&mut body, parts, input, unit);
     if let Some(guard) = parts.guard {
         let (reason, score) = measure(&mut body, guard, input, 0);
         refuse_above(&mut body, reason, score, parts.limit, "rt_novelty");
     }
-    let mut values: Vec<Local> = Vec::new();
-    for (at, (step, done)) in program.steps.iter().zip(steps).enumerate().take(last + 1) {
-        if let (Step::Guard { guard, value }, Done::Guard(callee)) = (step, done) {
-            let value = source(*value, input, &values);
-            values.push(value);
-            if at == last {
-                assessed(&mut body, Some((*callee, value, guard.limit)), unit);
-                continue;
-            }
-            let (reason, score) = measure(&mut body, *callee, value, 0);
-            refuse_above(&mut body, reason, score, guard.limit, "rt_novelty");
-            continue;
-        }
-        let value = computed(&mut body, step, done, input, &values, unit);
-        body.get(value);
-        body.op(Instruction::I32Eqz);
-        body.when();
-        body.bytes(&mut unit.constants, b"undefined");
-        body.constant(PPM);
-        body.constant(parts.limit);
-        body.runtime("rt_novelty");
-        body.give();
-        body.end();
-        values.push(value);
+    let before = &steps[..last];
+    let limit = parts.limit;
+    let values = walk(&mut body, Walked { program, steps: before, input, limit, end: "rt_novelty" }, unit);
+    if let (Some(Step::Guard { guard, value }), Some(Done::Guard(callee))) = (program.steps.get(last), steps.get(last))
+    {
+        assessed(&mut body, Some((*callee, source(*value, input, &values), guard.limit)), unit);
     }
     body.runtime("rt_novelty");
     unit.add(body)

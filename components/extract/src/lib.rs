@@ -20,6 +20,7 @@ pub mod positions;
 pub mod predicates;
 pub mod rules;
 pub mod search;
+pub mod seeds;
 pub mod solve;
 pub mod values;
 
@@ -54,10 +55,10 @@ impl wit::Guest for Component {
             steps: budget.steps,
             candidates: budget.candidates as usize,
         };
-        let found = search::search(&problem);
+        let found = search::seeded(&problem, &seeds::read(&hints.seeds, &input));
         let mut candidates = Vec::new();
         for (program, cost) in &found.programs {
-            let graph = search::graph(program, &input, &output).to_bytes().map_err(|violations| {
+            let graph = auto_lang::graphs::program(program, &input, &output).to_bytes().map_err(|violations| {
                 let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
                 Fault::new("bad-type", format!("no program can be of these types: {}", all.join("; ")))
             })?;

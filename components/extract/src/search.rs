@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Value, write::compare_keys};
 use auto_lang::{Expr, Op, eval};
-use auto_schema::ir::{Body, Bounds, Edge, Effects, End, Graph, Node, Port, Uncertainty};
-use auto_schema::types::Type;
 
 use crate::constants::Constants;
+use crate::seeds;
 use crate::solve::Solver;
 use crate::values::{Id, Interner, MAX_ROWS, Meter, UNDEFINED};
 
@@ -64,6 +63,12 @@ const MAX_ARITY: usize = 8;
 
 /// Searches.
 pub fn search(problem: &Problem) -> Found {
+    seeded(problem, &[])
+}
+
+/// [`search`], with expressions that somebody thinks nearly right: their parts are terms from the
+/// beginning.
+pub fn seeded(problem: &Problem, seeds: &[Expr]) -> Found {
     let examples = problem.examples;
     if examples.len() < 2 {
         let note = "one distinct input says nothing about others: record at least two";
@@ -72,7 +77,7 @@ pub fn search(problem: &Problem) -> Found {
     let mut meter = Meter::new(problem.steps);
     let mut sample = first_sample(examples);
     loop {
-        let mut found = attempt(examples, &sample, &mut meter);
+        let mut found = attempt(examples, &sample, seeds, &mut meter);
         let wrong: Vec<usize> = match found.programs.first() {
             Some((program, _)) => (0..examples.len()).filter(|&at| !fits(program, &examples[at])).collect(),
             None => Vec::new(),
@@ -80,6 +85,7 @@ pub fn search(problem: &Problem) -> Found {
         if wrong.is_empty() {
             found.programs.retain(|(program, _)| examples.iter().all(|example| fits(program, example)));
             rank(&mut found, problem);
+            found.notes.extend(order_of_day_and_month(&found, examples));
             return Found { steps: meter.used(), ..found };
         }
         if sample.len() + MORE > MAX_ROWS {
@@ -98,6 +104,17 @@ pub fn search(problem: &Problem) -> Found {
 
 fn fits(program: &Expr, example: &Example) -> bool {
     eval(program, &example.input).as_ref() == Some(&example.output)
+}
+
+/// What to know where the examples would be the same with day and month exchanged.
+fn order_of_day_and_month(found: &Found, examples: &[Example]) -> Option<String> {
+    let other = found.programs.first()?.0.day_and_month_exchanged()?;
+    examples.iter().all(|example| fits(&other, example)).then(|| {
+        format!(
+            "ambiguous: `{other}` fits as well: no example tells whether the day or the month comes first; record one \
+             with a day above 12 to settle it"
+        )
+    })
 }
 
 /// Examples spread evenly, and some of each output that recurs, field by field: what is
@@ -132,11 +149,17 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
 }
 
 /// One round over a sample.
-fn attempt(examples: &[Example], sample: &[usize], meter: &mut Meter) -> Found {
+fn attempt(examples: &[Example], sample: &[usize], seeds: &[Expr], meter: &mut Meter) -> Found {
     let mut interner = Interner::default();
     let inputs: Vec<Id> = sample.iter().map(|&at| interner.intern(examples[at].input.clone())).collect();
     let target: Vec<Id> = sample.iter().map(|&at| interner.intern(examples[at].output.clone())).collect();
-    let roots = roots(Expr::Input, inputs, &mut interner);
+    let mut roots = roots(Expr::Input, inputs, &mut interner);
+    for part in seeds::parts(seeds) {
+        let value = |&at: &usize| eval(&part, &examples[at].input);
+        let column = sample.iter().map(|at| interner.intern_option(value(at))).collect();
+        meter.take(sample.len());
+        roots.push((part, column));
+    }
     let outputs: Vec<&Value> = sample.iter().map(|&at| &examples[at].output).collect();
     let columns: Vec<Vec<Id>> = roots.iter().map(|(_, column)| column.clone()).collect();
     let constants = mine(&columns, &outputs, &mut interner);
@@ -252,36 +275,5 @@ fn rank(found: &mut Found, problem: &Problem) {
             ));
             return;
         }
-    }
-}
-
-/// The graph of a program: input, expression, output.
-pub fn graph(program: &Expr, input: &Type, output: &Type) -> Graph {
-    let node = |id: u32, name: &str, inputs: Vec<Port>, outputs: Vec<Port>, body: Body| Node {
-        id,
-        name: name.to_owned(),
-        inputs,
-        outputs,
-        effects: Effects::default(),
-        uncertainty: Uncertainty::Deterministic,
-        bounds: Bounds::default(),
-        body,
-    };
-    let edge = |from: u32, to: u32| Edge { from: End { node: from, port: 0 }, to: End { node: to, port: 0 } };
-    Graph {
-        name: "program".to_owned(),
-        nodes: vec![
-            node(0, "input", Vec::new(), vec![Port::new("value", input.clone())], Body::Input),
-            node(
-                1,
-                "rule",
-                vec![Port::new("in", input.clone())],
-                vec![Port::new("out", output.clone())],
-                Body::Expression { source: program.to_string() },
-            ),
-            node(2, "output", vec![Port::new("value", output.clone())], Vec::new(), Body::Output),
-        ],
-        edges: vec![edge(0, 1), edge(1, 2)],
-        regions: Vec::new(),
     }
 }

@@ -342,3 +342,16 @@ fn missing_parts_are_told_by_default() {
         assert_eq!(eval(&program, &texts(&[unseen]).remove(0)), Some(expected.into()), "{program}");
     }
 }
+
+#[test]
+fn a_date_that_could_be_either_way_round_is_reported() {
+    let either = [("3/3/2024", "2024-03-03"), ("5/5/2023", "2023-05-05"), ("11/11/1999", "1999-11-11")];
+    let settled = [("3/4/2024", "2024-04-03"), ("5/6/2023", "2023-06-05"), ("11/12/1999", "1999-12-11")];
+    for (pairs, ambiguous) in [(either, true), (settled, false)] {
+        let examples = pairs.map(|(input, output)| Example { input: texts(&[input]).remove(0), output: output.into() });
+        let found = find(&examples);
+        let told = found.notes.iter().any(|note| note.contains("whether the day or the month comes first"));
+        let reads = found.programs[0].0.to_string().contains("read_date");
+        assert_eq!(told, ambiguous && reads, "{}: {:?}", found.programs[0].0, found.notes);
+    }
+}

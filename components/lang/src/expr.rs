@@ -4,7 +4,7 @@ use std::fmt;
 
 use auto_json::{Value, write};
 
-use crate::Op;
+use crate::{Op, layout};
 
 /// An expression.
 ///
@@ -107,6 +107,34 @@ impl Expr {
             Expr::Record(members) => members.iter().map(|(_, item)| item).collect(),
             Expr::Each { list, body, .. } => vec![list, body],
         }
+    }
+
+    fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Input | Expr::Variable(_) | Expr::Literal(_) => Vec::new(),
+            Expr::Field(inner, _) => vec![inner],
+            Expr::List(items) | Expr::Call(_, items) => items.iter_mut().collect(),
+            Expr::Record(members) => members.iter_mut().map(|(_, item)| item).collect(),
+            Expr::Each { list, body, .. } => vec![list, body],
+        }
+    }
+
+    /// The same, but of two numbers that are day and month the other one is the day, wherever a date is
+    /// read; none where no date is read from such. What fits both ways does not say which is meant.
+    pub fn day_and_month_exchanged(&self) -> Option<Expr> {
+        fn exchange(expression: &mut Expr) -> bool {
+            let mut any = false;
+            if let Expr::Call(Op::ReadDate, arguments) = expression
+                && let Some(Expr::Literal(layouts)) = arguments.get_mut(1)
+                && let Some(other) = layouts.as_text().and_then(layout::exchanged)
+            {
+                *layouts = Value::Text(other);
+                any = true;
+            }
+            expression.children_mut().into_iter().fold(any, |any, child| exchange(child) || any)
+        }
+        let mut other = self.clone();
+        exchange(&mut other).then_some(other)
     }
 
     /// How many nodes.

@@ -1,12 +1,12 @@
-//! Whether a graph is well typed: what every pass that takes a graph asks first, so that all
-//! of them refuse the same.
+//! Graphs of expressions: how a program becomes one, and whether one is well typed, which every
+//! pass that takes a graph asks first, so that all of them refuse the same.
 
 use std::fmt;
 
-use auto_schema::ir::{Body, Graph, Node};
+use auto_schema::ir::{Body, Bounds, Edge, Effects, End, Graph, Node, Port, Uncertainty};
 use auto_schema::types::{Field, Type};
 
-use crate::{accepts, parse, type_of};
+use crate::{Expr, accepts, parse, type_of};
 
 /// Why a graph is none that a pass can work on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,33 @@ impl fmt::Display for GraphError {
 }
 
 impl std::error::Error for GraphError {}
+
+/// The graph of a program of one expression: input, expression, output.
+pub fn program(expression: &Expr, input: &Type, output: &Type) -> Graph {
+    let node = |id: u32, name: &str, inputs: Vec<Port>, outputs: Vec<Port>, body: Body| Node {
+        id,
+        name: name.to_owned(),
+        inputs,
+        outputs,
+        effects: Effects::default(),
+        uncertainty: Uncertainty::Deterministic,
+        bounds: Bounds::default(),
+        body,
+    };
+    let port = |name: &str, ty: &Type| vec![Port::new(name, ty.clone())];
+    let edge = |from: u32| Edge { from: End { node: from, port: 0 }, to: End { node: from + 1, port: 0 } };
+    let rule = Body::Expression { source: expression.to_string() };
+    Graph {
+        name: "program".to_owned(),
+        nodes: vec![
+            node(0, "input", Vec::new(), port("value", input), Body::Input),
+            node(1, "rule", port("in", input), port("out", output), rule),
+            node(2, "output", port("value", output), Vec::new(), Body::Output),
+        ],
+        edges: vec![edge(0), edge(1)],
+        regions: Vec::new(),
+    }
+}
 
 /// Whether every expression of a valid graph parses, can be defined for values of its inputs,
 /// and gives values of its output, loops included.

@@ -116,6 +116,30 @@ impl Layout {
     }
 }
 
+/// Layouts with the numbers of the day and the month in each other's place; none where no layout has
+/// both as numbers.
+pub fn exchanged(text: &str) -> Option<String> {
+    let mut layouts = layouts(text).ok()?;
+    let mut any = false;
+    for layout in &mut layouts {
+        let has = |fields: [Field; 2]| layout.0.iter().any(|item| fields.map(Item::Field).contains(item));
+        if !has([Field::Month, Field::LongMonth]) || !has([Field::Day, Field::LongDay]) {
+            continue;
+        }
+        any = true;
+        for item in &mut layout.0 {
+            *item = match item {
+                Item::Field(Field::Month) => Item::Field(Field::Day),
+                Item::Field(Field::Day) => Item::Field(Field::Month),
+                Item::Field(Field::LongMonth) => Item::Field(Field::LongDay),
+                Item::Field(Field::LongDay) => Item::Field(Field::LongMonth),
+                _ => continue,
+            };
+        }
+    }
+    any.then(|| layouts.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"))
+}
+
 /// Reads layouts with `|` between them.
 pub fn layouts(text: &str) -> Result<Vec<Layout>, String> {
     let mut layouts = vec![Layout::default()];

@@ -21,6 +21,7 @@ pub mod pattern;
 mod types;
 
 pub use apply::apply;
+pub use auto_rt::kernels::text::MAX_TEXT;
 pub use cost::{FIELD_COST, cost, literal_cost};
 pub use eval::{eval, eval_in};
 pub use expr::{EACH, Each, Expr};

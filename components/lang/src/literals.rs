@@ -3,6 +3,7 @@
 
 use auto_rt::kernels::class::{CLASSES, TOKENS};
 use auto_rt::kernels::date::PARTS;
+use auto_rt::kernels::normal::FORMS;
 use auto_rt::kernels::number::ROUNDINGS;
 use auto_rt::kernels::recase::STYLES as CASES;
 use auto_rt::kernels::span::UNITS;
@@ -42,6 +43,8 @@ pub enum Literal {
     DatePart,
     /// The name of a unit of time.
     DateUnit,
+    /// The name of a normal form.
+    Form,
 }
 
 /// The first names of a table.
@@ -64,6 +67,7 @@ const PART_NAMES: [&str; PARTS.len()] = names!(PARTS, PARTS.len());
 const CASE_NAMES: [&str; CASES.len()] = names!(CASES, CASES.len());
 /// In the order of their numbers.
 const SIDES: [&str; 3] = ["left", "right", "both"];
+const FORM_NAMES: [&str; FORMS.len()] = names!(FORMS, FORMS.len());
 const UNIT_NAMES: [&str; UNITS.len()] = names!(UNITS, UNITS.len());
 
 /// Which of some names it is, as the byte that kernels read.
@@ -82,6 +86,7 @@ impl Op {
             Op::Round => &[(2, Literal::Rounding)],
             Op::Pad => &[(3, Literal::Side)],
             Op::Recase => &[(1, Literal::Case)],
+            Op::Normalize => &[(1, Literal::Form)],
             Op::ReadDate => &[(1, Literal::Layouts)],
             Op::PrintDate => &[(1, Literal::Layout)],
             Op::DatePart => &[(1, Literal::DatePart)],
@@ -119,6 +124,7 @@ impl Literal {
             Literal::Layouts => layout::layouts(text).map(drop),
             Literal::DatePart => one_of("part", &PART_NAMES),
             Literal::DateUnit => one_of("unit", &UNIT_NAMES),
+            Literal::Form => one_of("form", &FORM_NAMES),
         }
     }
 
@@ -133,6 +139,7 @@ impl Literal {
             Literal::Rounding => number_in(&ROUNDING_NAMES, text),
             Literal::DatePart => number_in(&PART_NAMES, text),
             Literal::DateUnit => number_in(&UNIT_NAMES, text),
+            Literal::Form => number_in(&FORM_NAMES, text),
             Literal::Layout => Some(Layout::parse(text).ok()?.encode()),
             Literal::Layouts => Some(layout::encode(&layout::layouts(text).ok()?)),
             Literal::NumberStyle => format::encode_style(text),
@@ -144,7 +151,7 @@ impl Literal {
     pub fn cost(self, text: &str) -> u32 {
         match self {
             Literal::Class | Literal::Kind => 4,
-            Literal::Side => 2,
+            Literal::Side | Literal::Form => 2,
             Literal::Case | Literal::Rounding | Literal::NumberStyle | Literal::DatePart | Literal::DateUnit => 3,
             Literal::Layout => Layout::parse(text).map_or(u32::MAX, |layout| layout.cost()),
             Literal::Layouts => layout::layouts(text)
@@ -165,6 +172,7 @@ impl Literal {
             Literal::Rounding => &ROUNDING_NAMES,
             Literal::DatePart => &PART_NAMES,
             Literal::DateUnit => &UNIT_NAMES,
+            Literal::Form => &FORM_NAMES,
             Literal::Layout => &[
                 "yyyy-MM-dd",
                 "EEEE, MMMM ddd, yyyy",

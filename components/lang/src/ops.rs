@@ -102,6 +102,7 @@ operators! {
     Occurrences "occurrences" 2 2 "(text, part: text) -> int" 7 "How often the part, which is not empty, occurs without overlapping.";
     Recase "recase" 2 2 "(text, style) -> text" 6 "The words as `camel`, `pascal`, `snake`, `kebab` or `constant`; the text as a `sentence` or with its `first` letter in uppercase; the `initials` of its words.";
     Unaccent "unaccent" 1 1 "(text) -> text" 7 "Every Latin letter without its marks.";
+    Normalize "normalize" 2 2 "(text, form) -> text" 7 "The text in a normal form of Unicode: `NFC`, `NFD`, `NFKC` or `NFKD`.";
     Number "number" 1 1 "(text) -> number" 5 "The number that a plain decimal says: `-12` or `3.50`.";
     Text "text" 1 1 "(number | bool) -> text" 5 "The canonical text of a number or a boolean.";
     Token "token" 3 3 "(text, class, index: int) -> text" 5 "The index-th token of a class, from 0, or from -1 backwards.";
@@ -129,6 +130,7 @@ operators! {
     Count "count" 1 1 "(list<T>) -> int" 4 "How many items.";
     Flatten "flatten" 1 1 "(list<list<T>>) -> list<T>" 6 "The items of the lists, one list after the other.";
     Zip "zip" 2 2 "(list<T>, list<U>) -> list<list>" 8 "Lists of two, an item of each, as many as the shorter list has.";
+    Transpose "transpose" 1 1 "(list<list<T>>) -> list<list<T>>" 8 "The columns of rows, which are all of one length.";
     IndexOf "index_of" 2 2 "(list<T>, T) -> int" 7 "Where the list first has an item equal to it, from 0.";
     Get "get" 2 2 "(record, key: text) -> any" 6 "The member of that name.";
     Keys "keys" 1 1 "(record) -> list<text>" 7 "The names of its members, in canonical order.";
@@ -163,6 +165,7 @@ operators! {
     Roman "roman" 1 1 "(int) -> text" 8 "The number, 1 to 3999, in Roman numerals.";
     Unroman "unroman" 1 1 "(text) -> int" 8 "The number that Roman numerals say.";
     Spell "spell" 1 1 "(int) -> text" 8 "The number, of at most nine digits, in English words.";
+    Unspell "unspell" 1 1 "(text) -> int" 8 "The number, of at most nine digits, that English words say, in either case, with or without `and` and hyphens.";
     Lt "lt" 2 2 "(number, number) -> bool" 4 "Whether it is less, by value.";
     Le "le" 2 2 "(number, number) -> bool" 4 "Whether it is less or equal, by value.";
     Gt "gt" 2 2 "(number, number) -> bool" 4 "Whether it is greater, by value.";

@@ -232,13 +232,14 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
             fail(at, format!("`sort` takes texts or numbers, not {item}"))
         }
         Op::Pad => all(&[Type::Text, Type::Int, Type::Text]).map(|()| Type::Text),
-        Op::Mirror | Op::Recase | Op::Unaccent => all(&[Type::Text]).map(|()| Type::Text),
+        Op::Mirror | Op::Recase | Op::Unaccent | Op::Normalize => all(&[Type::Text]).map(|()| Type::Text),
         Op::Find | Op::Occurrences => all(&[Type::Text]).map(|()| Type::Int),
         Op::Flatten => items_of(at, &item()?).map(Type::list),
         Op::Zip => {
             let items = join(item()?, items_of(at, &types[1])?);
             Ok(Type::list(Type::list(items)))
         }
+        Op::Transpose => items_of(at, &item()?).map(|cell| Type::list(Type::list(cell))),
         Op::IndexOf => item().map(|_| Type::Int),
         Op::Get => {
             want(at, &Type::Text, &types[1])?;
@@ -295,7 +296,7 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
         Op::ReadNumber => all(&[Type::Text]).map(|()| Type::Number),
         Op::PrintNumber => all(&[Type::Number, Type::Text]).map(|()| Type::Text),
         Op::Ordinal | Op::Roman | Op::Spell => all(&[Type::Int]).map(|()| Type::Text),
-        Op::Unroman => all(&[Type::Text]).map(|()| Type::Int),
+        Op::Unroman | Op::Unspell => all(&[Type::Text]).map(|()| Type::Int),
         Op::Lt | Op::Le | Op::Gt | Op::Ge => all(&[Type::Number]).map(|()| Type::Bool),
         Op::And | Op::Or | Op::Not => all(&[Type::Bool]).map(|()| Type::Bool),
         Op::Eq | Op::IsNull | Op::TypeIs => Ok(Type::Bool),

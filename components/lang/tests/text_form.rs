@@ -74,3 +74,14 @@ fn nesting_is_limited() {
     assert!(parse(&format!("${}", ".a".repeat(MAX_DEPTH))).is_err());
     assert!(matches!(parse("$"), Ok(Expr::Input)));
 }
+
+#[test]
+fn day_and_month_are_exchanged_where_both_are_numbers() {
+    let exchanged = |text: &str| parse(text).unwrap().day_and_month_exchanged().map(|other| other.to_string());
+    assert_eq!(
+        exchanged(r#"{"y": date_part(read_date($.a, "M/d/yyyy|dd.MM.yy"), "year"), "z": read_date($.b, "d MMM")}"#)
+            .as_deref(),
+        Some(r#"{"y": date_part(read_date($.a, "d/M/yyyy|MM.dd.yy"), "year"), "z": read_date($.b, "d MMM")}"#)
+    );
+    assert_eq!(exchanged(r#"read_date($, "d MMMM yyyy|H:mm")"#), None);
+}

@@ -2,9 +2,10 @@
 
 use anyhow::{anyhow, bail};
 use auto_check::program::{Outcome, Program};
-use auto_extract::search::{Example, Problem, graph, search};
+use auto_extract::search::{Example, Problem, search};
 use auto_json::Value;
 use auto_kit::types::{Fault, Observation};
+use auto_lang::graphs::program as graph;
 use auto_schema::types::Type;
 use wasmtime::component::Val;
 
@@ -110,7 +111,8 @@ pub fn observations_val(on: &[Observation]) -> Val {
 /// `hints`.
 pub fn hints_val() -> Val {
     let text = |text: &str| Val::String(text.to_owned());
-    record([("input-type", text(INPUT)), ("output-type", text(OUTPUT)), ("unlabelled", Val::List(vec![]))])
+    let none = || Val::List(vec![]);
+    record([("input-type", text(INPUT)), ("output-type", text(OUTPUT)), ("unlabelled", none()), ("seeds", none())])
 }
 
 /// `budget`.

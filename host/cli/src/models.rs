@@ -39,11 +39,11 @@ pub struct ModelOptions {
     model_timeout: u64,
 }
 
-/// Who is asked what a contract leaves to a judge.
+/// Who is asked what a contract leaves to a judge, and for programs.
 #[derive(Args)]
 pub struct TeacherOptions {
-    /// The model that judges, where the contract asks for one: model:openai/NAME,
-    /// anthropic/NAME, ollama/NAME or llamacpp/NAME. Its key comes from $OPENAI_API_KEY,
+    /// The model that judges, where the contract asks for one, and that proposes programs, where
+    /// --synth teacher does: model:openai/NAME, anthropic/NAME, ollama/NAME or llamacpp/NAME. Its key comes from $OPENAI_API_KEY,
     /// $ANTHROPIC_API_KEY, or the file that the same name with _FILE behind it names
     #[arg(long, value_name = "model:ID")]
     teacher: Option<String>,
@@ -140,6 +140,11 @@ impl ModelOptions {
 }
 
 impl TeacherOptions {
+    /// Whether there is one.
+    pub fn is_named(&self) -> bool {
+        self.teacher.is_some()
+    }
+
     /// The teacher, where one is named; `session` is whose spending it counts as.
     pub fn open(&self, session: &str) -> Result<Option<Arc<Paid>>, Failure> {
         let open = |name: &String| self.models.open(name, session).map(Arc::new);

@@ -5,7 +5,7 @@
 //! linked component serves under every stack of providers.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, InstancePre, Linker, Val};
@@ -29,7 +29,11 @@ const FRAMES: usize = 6;
 /// many as it has fuel for.
 const MAX_HANDLES: usize = 100_000;
 
-/// What is served to a driver besides components and the log.
+/// What is served to a driver besides components and the log; also while a proposer works for
+/// it.
+pub(crate) type Served = Arc<Mutex<dyn Services>>;
+
+/// What serves a driver.
 pub(crate) trait Services: Send {
     /// Calls a function of an `auto:host` interface.
     fn call(&mut self, interface: &InterfaceName, function: &str, args: &[Val]) -> Result<Vec<Val>, Fault>;
@@ -42,7 +46,7 @@ pub(crate) trait Services: Send {
 pub(crate) struct State {
     engine: Arc<Inner>,
     below: Providers,
-    services: Option<Box<dyn Services>>,
+    services: Option<Served>,
     limiter: Limiter,
     clock: Clock,
     pub(crate) log: Log,
@@ -126,7 +130,7 @@ impl Call<'_> {
     pub(crate) fn run(
         &self,
         engine: &Arc<Inner>,
-        services: Option<Box<dyn Services>>,
+        services: Option<Served>,
         args: &[Val],
     ) -> (Result<Vec<Val>, Fault>, Spent) {
         match self.start(engine, services) {
@@ -144,7 +148,7 @@ impl Call<'_> {
     fn start(
         &self,
         engine: &Arc<Inner>,
-        services: Option<Box<dyn Services>>,
+        services: Option<Served>,
     ) -> Result<(InstancePre<State>, Store<State>), Fault> {
         if let Some(fault) = self.too_large() {
             return Err(fault);
@@ -165,7 +169,7 @@ impl Call<'_> {
         }
     }
 
-    fn store(&self, engine: &Arc<Inner>, services: Option<Box<dyn Services>>) -> Result<Store<State>, Fault> {
+    fn store(&self, engine: &Arc<Inner>, services: Option<Served>) -> Result<Store<State>, Fault> {
         let clock =
             Clock { started: Instant::now(), elsewhere: Duration::ZERO, allowed: self.budget.deadline, expired: false };
         let state = State {
@@ -430,12 +434,12 @@ fn forward(
 ) -> wasmtime::Result<()> {
     let left = Instant::now();
     let state = store.data_mut();
-    let called = match &mut state.services {
-        Some(services) if name.package == HOST_PACKAGE => services.call(name, function, args),
+    let called = match &state.services {
+        Some(services) if name.package == HOST_PACKAGE => lock(services).call(name, function, args),
         services => state.engine.import_provider(&state.below, name, interface, function).and_then(|provider| {
-            let results = state.engine.call(&provider, function, args)?;
+            let results = state.engine.call_for(&provider, function, services.as_ref(), args)?;
             if let Some(services) = services {
-                services.saw(&provider, function, &results);
+                lock(services).saw(&provider, function, &results);
             }
             Ok(results)
         }),
@@ -453,6 +457,11 @@ fn forward(
             Err(wasmtime::format_err!("a call failed"))
         }
     }
+}
+
+fn lock<'a>(services: &'a Mutex<dyn Services + 'static>) -> MutexGuard<'a, dyn Services + 'static> {
+    // A panic elsewhere leaves them as they were between two calls.
+    services.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `auto:host/log#log`.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use auto_json::Value;
 use wasmtime::component::Val;
 
-use crate::call::{Call, Services, Spent};
+use crate::call::{Call, Served, Spent};
 use crate::engine::Inner;
 use crate::fault::{Fault, FaultClass};
 use crate::memo;
@@ -77,6 +77,17 @@ impl Inner {
         function: &str,
         args: &[Val],
     ) -> Result<Vec<Val>, Fault> {
+        self.call_for(provider, function, None, args)
+    }
+
+    /// The same; `services` are of the driver that calls, if one does.
+    pub(crate) fn call_for(
+        self: &Arc<Inner>,
+        provider: &Provider,
+        function: &str,
+        services: Option<&Served>,
+        args: &[Val],
+    ) -> Result<Vec<Val>, Fault> {
         let call = self.prepare(provider, function)?;
         let params = &call.signature.params;
         if args.len() != params.len() {
@@ -89,7 +100,13 @@ impl Inner {
             let fault = call.fault(FaultClass::BadArguments, format!("the argument `{name}` is no {}", ty.kind()));
             return Err(Fault { at: Some(name.clone()), ..fault });
         }
-        Ok(self.memoised(&call, args)?.results)
+        match services {
+            Some(services) if provider.needs_services() => match call.oversized(args) {
+                Some(fault) => Err(fault),
+                None => self.served(&call, services.clone(), args),
+            },
+            _ => Ok(self.memoised(&call, args)?.results),
+        }
     }
 
     /// Calls with arguments that [`arguments`] read, and writes the result as JSON.
@@ -100,7 +117,7 @@ impl Inner {
 
     /// The same without a look at the memo.
     pub(crate) fn call_anew(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Value, Fault> {
-        match call.oversized(args) {
+        match call.oversized(args).or_else(|| unserved(call)) {
             None => written(call, &self.made(call, args)?.0),
             Some(fault) => Err(fault),
         }
@@ -133,7 +150,7 @@ impl Inner {
     }
 
     fn memoised(self: &Arc<Inner>, call: &Call<'_>, args: &[Val]) -> Result<Answer, Fault> {
-        if let Some(fault) = call.oversized(args) {
+        if let Some(fault) = call.oversized(args).or_else(|| unserved(call)) {
             return Err(fault);
         }
         let Some(cache) = &self.cache else {
@@ -177,14 +194,19 @@ impl Inner {
         self: &Arc<Inner>,
         provider: &Provider,
         function: &str,
-        services: Box<dyn Services>,
+        services: Served,
         args: &[Val],
     ) -> Result<Vec<Val>, Fault> {
-        let call = self.prepare(provider, function)?;
+        self.served(&self.prepare(provider, function)?, services, args)
+    }
+
+    /// Runs what services are lent to: never from the memo, since what they give is not of the
+    /// arguments alone.
+    fn served(self: &Arc<Inner>, call: &Call<'_>, services: Served, args: &[Val]) -> Result<Vec<Val>, Fault> {
         let stack = self.options.limits.stack();
         let ran = on_large_stack(stack, || call.run(self, Some(services), args));
-        let (results, spent) = ran.unwrap_or_else(|| no_thread(&call));
-        self.record(&call, spent, false, results.as_ref().err());
+        let (results, spent) = ran.unwrap_or_else(|| no_thread(call));
+        self.record(call, spent, false, results.as_ref().err());
         results
     }
 
@@ -216,6 +238,13 @@ impl Inner {
             fault: fault.map(|fault| fault.class.code().to_owned()),
         });
     }
+}
+
+/// Why a call cannot be made by itself, where it needs what only a driver's job lends.
+fn unserved(call: &Call<'_>) -> Option<Fault> {
+    let why = "it asks a teacher, who is lent to nobody but a driver that calls it directly; `auto-host compile \
+               --synth teacher` does";
+    call.provider.needs_services().then(|| call.fault(FaultClass::MissingImport, why))
 }
 
 /// What a call came to, and whether it was made.

@@ -13,6 +13,7 @@ use auto_schema::evidence::{Observation, Runs};
 use auto_schema::manifest::PassRef;
 use wasmtime::component::Val;
 
+use crate::asking::{Asking, Inquiry};
 use crate::call::Services;
 use crate::dispatch::refused;
 use crate::engine::{Engine, Inner};
@@ -113,6 +114,7 @@ impl Engine {
         let predicates = Predicates::bind(&job.contract, &job.predicates)?;
         let court = seal::court(job.contract, job.observations, gates, trusted, predicates).with_runs(job.runs);
         let config = job.config.canonical().into_string();
+        let asking = Asking::new(job.teacher.clone(), &job.run_dir);
         let judge = Judge::new(job.teacher, &court.contract, &job.run_dir);
         let served = provider.below.list().map(|pass| pass.digest);
         let owner = self.0.owner(provider.pass.digest, served, &court, &judge, &config);
@@ -128,9 +130,10 @@ impl Engine {
             builtin: job.builtin,
             progress: job.progress,
             judge,
+            asking,
             shared: shared.clone(),
         };
-        let results = self.0.drive(&provider, "run", Box::new(lent), &[wire::text(config)])?;
+        let results = self.0.drive(&provider, "run", Arc::new(Mutex::new(lent)), &[wire::text(config)])?;
         let mut shared = lock(&shared);
         let journal = shared.journal.take();
         match self.0.report(&provider, &results) {
@@ -265,6 +268,7 @@ struct Lent {
     builtin: BTreeSet<Digest>,
     progress: Progress,
     judge: Judge,
+    asking: Asking,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -291,6 +295,7 @@ impl Services for Lent {
             ("jobs#run", _) => self.jobs(interface, function, args),
             ("artifact#seal", _) => self.seal(interface, function, args),
             ("teacher#judge", [asked]) => self.hear(interface, function, args, asked),
+            ("teacher#ask", [asked]) => self.ask(interface, function, args, asked),
             _ => Err(unserved(interface, function)),
         }
     }
@@ -373,6 +378,16 @@ impl Lent {
         let Some(journal) = shared.journal.as_mut() else { return Err(unserved(interface, function)) };
         let heard = self.judge.hear(journal, call, &question);
         heard.map_err(|error| host_fault(error, &unserved(interface, function).function))
+    }
+
+    /// Asks the teacher, for the driver or a proposer that works for it.
+    fn ask(&mut self, interface: &InterfaceName, function: &str, args: &[Val], asked: &Val) -> Result<Vec<Val>, Fault> {
+        let unserved = || unserved(interface, function);
+        let inquiry = Inquiry::of(asked).ok_or_else(unserved)?;
+        let call = call_id(interface, function, args);
+        let mut shared = lock(&self.shared);
+        let journal = shared.journal.as_mut().ok_or_else(unserved)?;
+        self.asking.ask(journal, call, &inquiry).map_err(|error| host_fault(error, &unserved().function))
     }
 
     /// Runs a module; `answered`: by what was recorded.

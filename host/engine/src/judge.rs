@@ -51,6 +51,12 @@ impl Unanswered {
         self.code != "judge-unclear"
     }
 
+    /// There is no teacher, so that `what`.
+    pub(crate) fn nobody(what: &str) -> Unanswered {
+        let help = "name a model with --teacher model:PROVIDER/NAME, and for a paid one give --spend-cap-usd";
+        Unanswered::new("no-teacher", format!("{what}; {help}"))
+    }
+
     fn new(code: &str, message: impl Into<String>) -> Unanswered {
         Unanswered { code: code.to_owned(), message: message.into() }
     }
@@ -133,9 +139,7 @@ impl Judge {
 
     /// Why nobody can be asked, where that is so.
     pub(crate) fn nobody(&self) -> Option<Unanswered> {
-        let help =
-            "nobody judges; name a model with --teacher model:PROVIDER/NAME, and for a paid one give --spend-cap-usd";
-        self.teacher.is_none().then(|| Unanswered::new("no-teacher", help))
+        self.teacher.is_none().then(|| Unanswered::nobody("nobody judges"))
     }
 
     fn note(&mut self, question: &Question, same: bool) {

@@ -9,6 +9,7 @@
 //! Running artifacts (`.cbin`) is `auto-runtime`'s; where traces and artifacts are kept
 //! is `auto-store`'s.
 
+mod asking;
 mod call;
 mod dispatch;
 mod driver;

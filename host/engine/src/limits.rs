@@ -42,6 +42,7 @@ const MIB: u64 = 1 << 20;
 /// every interface that is not named.
 const TABLE: &[(&str, u64, u64, u64, u64)] = &[
     ("auto:pass/extract", 20, 1024, 120, 64),
+    ("auto:pass/propose", 10, 512, 60, 64),
     ("auto:pass/distill", 1000, 1024, 600, 64),
     ("auto:pass/check", 10, 512, 60, 64),
     ("auto:pass/explain", 10, 512, 60, 64),

@@ -2,7 +2,8 @@
 //! bytes before anything is compiled; and every reason to refuse one.
 //!
 //! A pass may import interfaces without functions, `auto:host/log`, WASI (which grants it
-//! nothing), and the interface it exports itself (then it is middleware). A driver, which is what exports an interface
+//! nothing), and the interface it exports itself (then it is middleware); one that proposes
+//! programs may ask the teacher. A driver, which is what exports an interface
 //! of `auto:driver`, may also import the host's services and whatever some component
 //! provides; whether one does is known only when it runs.
 
@@ -26,6 +27,10 @@ pub(crate) const LOG: &str = "auto:host/log";
 /// The package of what the host lends.
 pub(crate) const HOST_PACKAGE: &str = "auto:host";
 const DRIVER_PACKAGE: &str = "auto:driver";
+/// The interface whose passes may ask a teacher, the teacher, and how.
+const PROPOSE: &str = "auto:pass/propose";
+const TEACHER: &str = "auto:host/teacher";
+const ASK: &str = "ask";
 /// How the names of WASI's packages start.
 const WASI: &str = "wasi:";
 
@@ -74,6 +79,11 @@ impl Pass {
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         let wanted = InterfaceName::parse(name)?;
         self.offer(&wanted).map(|(_, interface)| interface)
+    }
+
+    /// Whether it imports what only a driver's job lends.
+    pub(crate) fn needs_services(&self) -> bool {
+        self.needs.keys().any(|name| name.package == HOST_PACKAGE && !is(name, LOG))
     }
 
     pub(crate) fn offer(&self, wanted: &InterfaceName) -> Option<(&InterfaceName, &Interface)> {
@@ -226,11 +236,12 @@ impl Refusal<'_> {
             let message = "exports no interface with functions, so there is nothing to call (a WIT package has types but no code)";
             problems.push(self.error("no-exports", None, message));
         }
-        for name in pass.needs.keys() {
+        let proposes = pass.offers.keys().any(|offer| is(offer, PROPOSE));
+        for (name, interface) in &pass.needs {
             let own = pass.offers.keys().any(|offer| offer.same_interface(name));
-            let log = format!("{}/{}", name.package, name.interface) == LOG;
+            let asks = proposes && is(name, TEACHER) && interface.functions.keys().all(|function| function == ASK);
             let known = name.package != HOST_PACKAGE || published::find(name).is_some();
-            if !(log || own || pass.is_driver() && known) {
+            if !(is(name, LOG) || own || asks || pass.is_driver() && known) {
                 problems.push(self.unknown(&name.to_string()));
             }
         }
@@ -273,6 +284,11 @@ impl Refusal<'_> {
             format!("imports {import}; a pass may import nothing but {LOG}, WASI, and the interface it exports itself");
         self.error("unknown-import", Some(import.to_owned()), message)
     }
+}
+
+/// Whether a name is of an interface, in whatever version.
+fn is(name: &InterfaceName, interface: &str) -> bool {
+    interface.split_once('/') == Some((&name.package, &name.interface))
 }
 
 /// Whether the sections after the header end where the bytes end.

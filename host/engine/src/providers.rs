@@ -75,6 +75,13 @@ impl Providers {
 }
 
 impl Provider {
+    /// Whether it, or what serves it, imports what only a driver's job lends. Its results are
+    /// then not of its arguments alone.
+    pub(crate) fn needs_services(&self) -> bool {
+        let served = |(name, _)| self.below.provider(name).is_some_and(|provider| provider.needs_services());
+        self.pass.needs_services() || self.pass.component_needs().any(served)
+    }
+
     /// The digest of the component and of all that serves it: two providers of the same
     /// identity give the same results.
     pub(crate) fn identity(&self) -> Digest {

@@ -24,6 +24,10 @@ pub(crate) struct Live {
     assess: TypedFunc<(u32, u32), u32>,
     resume: TypedFunc<(u32, u32, u32, u32, u32), u32>,
     steps: Option<Global>,
+    /// Where the guest wants inputs, once it is known, if it always wants them there.
+    inputs_at: Option<u32>,
+    /// Whether it is code of our emit, which does.
+    ours: bool,
 }
 
 /// Refuses growth above the memory limit and remembers that it did: to the guest a
@@ -47,15 +51,15 @@ impl ResourceLimiter for Limiter {
 }
 
 impl Live {
-    /// A new instance. Starting it uses the first call's fuel.
-    pub(crate) fn new(module: &Module) -> Result<Live, CallError> {
+    /// A new instance. Starting it uses the first call's fuel. `ours`: it is code of our emit.
+    pub(crate) fn new(module: &Module, ours: bool) -> Result<Live, CallError> {
         let limits = module.sandbox.limits();
         let mut store =
             Store::new(module.sandbox.engine(module.lane), Limiter { memory: limits.memory, refused: None });
         store.limiter(|limiter| limiter);
         refill(&mut store, module)?;
         match Live::start(&mut store, module) {
-            Ok(exports) => Ok(exports.into_live(store)),
+            Ok(exports) => Ok(exports.into_live(store, ours)),
             Err(error) => Err(classify(&error, store.data(), limits)),
         }
     }
@@ -71,7 +75,7 @@ impl Live {
     /// Calls `run`.
     pub(crate) fn run(&mut self, module: &Module, input: &str, checked: bool) -> Result<Outcome, CallError> {
         self.begin(module, input.len())?;
-        let at = self.place(input.as_bytes(), module)?;
+        let at = self.place_input(input.as_bytes(), module)?;
         let returned = self.run.call(&mut self.store, (at, length(input.as_bytes())));
         let returned = self.settle(returned, module)?;
         Returned { memory: self.memory.data(&self.store), checked }.result(returned)
@@ -121,6 +125,24 @@ impl Live {
         check_nothing(module.sandbox.limits())?;
         self.store.data_mut().refused = None;
         refill(&mut self.store, module)
+    }
+
+    /// Puts the input of a call where the guest wants it. Code of our emit begins each call with an
+    /// empty arena at the same place, and takes an input that was put there unasked; so it is
+    /// asked once, and again for what needs more memory than there is.
+    #[inline]
+    fn place_input(&mut self, bytes: &[u8], module: &Module) -> Result<u32, CallError> {
+        if let Some(at) = self.inputs_at {
+            let rest = self.memory.data_mut(&mut self.store).get_mut(at as usize..);
+            if let Some(place) = rest.and_then(|rest| rest.get_mut(..bytes.len())) {
+                place.copy_from_slice(bytes);
+                return Ok(at);
+            }
+        }
+        let at = self.place(bytes, module)?;
+        // Nothing is allocated for nothing.
+        self.inputs_at = (self.ours && !bytes.is_empty()).then_some(at);
+        Ok(at)
     }
 
     /// Puts bytes where the guest wants them.
@@ -173,9 +195,9 @@ impl Exports {
         })
     }
 
-    fn into_live(self, store: Store<Limiter>) -> Live {
+    fn into_live(self, store: Store<Limiter>, ours: bool) -> Live {
         let Exports { memory, realloc, run, assess, resume, steps } = self;
-        Live { store, memory, realloc, run, assess, resume, steps }
+        Live { store, memory, realloc, run, assess, resume, steps, inputs_at: None, ours }
     }
 }
 

@@ -124,7 +124,7 @@ impl Module {
     /// The answer is checked to be canonical JSON.
     pub fn run_fresh(&self, input: &str) -> Result<(Outcome, Option<u64>), CallError> {
         check_input(self.sandbox.limits(), input.len())?;
-        let mut live = Live::new(self)?;
+        let mut live = Live::new(self, false)?;
         let outcome = live.run(self, input, true)?;
         Ok((outcome, live.steps()))
     }
@@ -134,7 +134,7 @@ impl Module {
     pub fn resume_fresh(&self, state: &[u8], reply: Result<&str, &str>) -> Result<(Outcome, Option<u64>), CallError> {
         let size = state.len().saturating_add(reply.map_or_else(str::len, str::len));
         check_input(self.sandbox.limits(), size)?;
-        let mut live = Live::new(self)?;
+        let mut live = Live::new(self, false)?;
         let outcome = live.resume(self, state, reply, true)?;
         Ok((outcome, live.steps()))
     }

@@ -210,7 +210,7 @@ impl Session {
         let module = self.program.compiled(lane).map_err(|error| CallError::new(Class::Trap, error.to_string()))?;
         let live = match &mut self.live {
             Some((warm, live)) if *warm == lane => live,
-            other => &mut other.insert((lane, Live::new(module)?)).1,
+            other => &mut other.insert((lane, Live::new(module, self.warm)?)).1,
         };
         let result = call(live, module);
         if !self.warm || result.as_ref().is_err_and(|error| !error.is_said()) {

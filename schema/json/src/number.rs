@@ -8,6 +8,12 @@ use crate::ErrorKind;
 /// The most significant digits a number may have; what an `i128` always holds.
 pub const MAX_DIGITS: usize = 38;
 
+/// The largest coefficient.
+const MOST: u128 = 10u128.pow(MAX_DIGITS as u32) - 1;
+
+/// Digits of a lexeme shorter than this fit a word.
+const SHORT: usize = 20;
+
 /// Exponents beyond this (in either direction) are refused; binary64 needs 324.
 const MAX_EXPONENT: i32 = 9999;
 
@@ -50,17 +56,12 @@ impl Number {
 
     fn normal(kind: NumberKind, negative: bool, mut coefficient: u128, mut exponent: i32) -> Option<Number> {
         if kind == NumberKind::Decimal {
-            while let (tenth, 0) = divided(coefficient, 10)
-                && coefficient != 0
-            {
-                coefficient = tenth;
-                exponent += 1;
-            }
+            (coefficient, exponent) = without_zeros(coefficient, exponent);
         }
         if coefficient == 0 {
             exponent = 0;
         }
-        if digits(coefficient) > MAX_DIGITS || exponent.abs() > MAX_EXPONENT {
+        if coefficient > MOST || exponent.abs() > MAX_EXPONENT {
             return None;
         }
         Some(Number { kind, negative: negative && coefficient != 0, coefficient, exponent: exponent as i16 })
@@ -70,10 +71,17 @@ impl Number {
     ///
     /// Fails with [`ErrorKind::NumberTooLong`] or [`ErrorKind::ExponentTooLarge`].
     pub fn from_lexeme(lexeme: &[u8]) -> Result<Number, ErrorKind> {
-        let mut coefficient: u128 = 0;
-        let scanned = scan(lexeme, |places, digit| {
-            coefficient = shifted(coefficient, places) + u128::from(digit);
-        })?;
+        let (mut coefficient, mut short): (u128, u64) = (0, 0);
+        let scanned = if lexeme.len() < SHORT {
+            let scanned = scan(lexeme, |places, digit| {
+                (0..places).for_each(|_| short = short.wrapping_mul(10));
+                short = short.wrapping_add(u64::from(digit));
+            });
+            coefficient = u128::from(short);
+            scanned?
+        } else {
+            scan(lexeme, |places, digit| coefficient = shifted(coefficient, places) + u128::from(digit))?
+        };
         let Scanned { kind, negative, exponent } = scanned;
         Number::normal(kind, negative, coefficient, exponent).ok_or(ErrorKind::ExponentTooLarge)
     }
@@ -259,10 +267,30 @@ fn compare_magnitude(a: &Number, b: &Number) -> Ordering {
     widen(a.coefficient, a_digits, b_digits).cmp(&widen(b.coefficient, b_digits, a_digits))
 }
 
+/// The same value with no zero at the end of its coefficient; short ones in one word.
+fn without_zeros(mut coefficient: u128, mut exponent: i32) -> (u128, i32) {
+    while u64::try_from(coefficient).is_err() {
+        let (tenth, 0) = divided(coefficient, 10) else { return (coefficient, exponent) };
+        coefficient = tenth;
+        exponent += 1;
+    }
+    let mut short = coefficient as u64;
+    while short != 0 && short.is_multiple_of(10) {
+        short /= 10;
+        exponent += 1;
+    }
+    (u128::from(short), exponent)
+}
+
 fn digits(value: u128) -> usize {
     let (mut rest, mut count) = (value, 1);
-    while rest >= 10 {
+    while u64::try_from(rest).is_err() {
         rest = divided(rest, 10).0;
+        count += 1;
+    }
+    let mut short = rest as u64;
+    while short >= 10 {
+        short /= 10;
         count += 1;
     }
     count

@@ -306,7 +306,7 @@ impl Reader<'_> {
                     self.at += escape_length(self.rest())?;
                 }
                 0..0x20 => return Err(ErrorKind::ControlCharacter),
-                0x20..0x80 => self.at += 1,
+                0x20..0x80 => self.at += ascii(self.rest()),
                 _ => self.at += utf8_length(self.rest())?,
             }
         }
@@ -357,6 +357,12 @@ fn plain(text: &[u8]) -> usize {
         length += 8;
     }
     length
+}
+
+/// As [`plain`], byte by byte and to the end.
+fn ascii(text: &[u8]) -> usize {
+    let inside = |byte: &&u8| matches!(**byte, 0x20..0x80) && **byte != b'"' && **byte != b'\\';
+    text.iter().take_while(inside).count()
 }
 
 /// The length of the multi-byte UTF-8 sequence that `text` starts with (RFC 3629, table 3-7

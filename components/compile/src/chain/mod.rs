@@ -26,18 +26,17 @@ mod rounds;
 mod values;
 mod walk;
 
-use auto_schema::contract::{Contract, GuardPolicy, Scope};
+use auto_schema::contract::{Contract, Scope};
 use auto_schema::ir::MemoryEffect;
 
 use crate::bindings::auto::host::artifact::Draft;
 use crate::bindings::auto::host::evidence::{self, Run};
 use crate::bindings::auto::host::{progress, sandbox};
 use crate::bindings::auto::pass::emit::emit;
-use crate::bindings::auto::pass::guard::{Policy, calibrate};
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::report::{self, Report};
-use crate::{fault, folds, settled};
+use crate::{draft, fault, folds, settled};
 use hole::Holes;
 use learn::{Learner, Refusal};
 use plan::Plan;
@@ -167,26 +166,8 @@ impl Chain<'_> {
     fn drafted(&mut self, plan: &Plan, report: &mut Report) -> Result<Draft, Fault> {
         let held_out = self.held_out(plan, report)?;
         let program = graph::program(plan, self.contract)?;
-        let program = if self.contract.guard == GuardPolicy::Auto {
-            progress::report("guard", 0, None);
-            let policy = Policy { quantile: self.config.quantile };
-            let guarded = calibrate(self.known, &program, &held_out, policy)?;
-            report.passed("guard", "calibrated on the held-out answers");
-            guarded
-        } else {
-            report.passed("guard", "none, because the contract says guard = \"none\"");
-            program
-        };
-        progress::report("emit", 0, None);
-        let emitted = emit(&program)?;
-        report.passed("emit", format!("{} bytes", emitted.module.len()));
-        Ok(Draft {
-            module: emitted.module,
-            metered: Some(emitted.metered),
-            graph: Some(program),
-            held_out,
-            notes: report.notes(),
-        })
+        let program = draft::guarded(self.config, self.contract, self.known, program, &held_out, report)?;
+        draft::drafted(program, held_out, report)
     }
 
     /// Learns everything again without the runs of each fold, and runs what comes of it on

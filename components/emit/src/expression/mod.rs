@@ -20,7 +20,7 @@ use wasm_encoder::{Instruction, ValType};
 use crate::access::{position, within};
 use crate::code::{Body, Callee, Label, Local, Unit};
 use crate::constants::{Constants, MEMBER, MEMBER_VALUE, NODE, NULL};
-use names::{kind_named, literal_text, runtime_name, token};
+use names::{kind_named, literal_text, moment_name, runtime_name, takes_moment, token};
 
 /// Values made now are kept if their text is no longer than this.
 const FOLDED: usize = 4096;
@@ -100,6 +100,10 @@ struct Reads {
     free: bool,
 }
 
+impl Reads {
+    const NOTHING: Reads = Reads { input: false, free: false };
+}
+
 fn reads(expression: &Expr) -> Reads {
     fn walk<'e>(expression: &'e Expr, bound: &mut Vec<&'e str>, reads: &mut Reads) {
         match expression {
@@ -167,7 +171,7 @@ impl<'a> Compiler<'a> {
 
     /// Pushes a constant if the value can be known now.
     fn folded(&mut self, expression: &Expr) -> bool {
-        if reads(expression) != (Reads { input: false, free: false }) {
+        if reads(expression) != Reads::NOTHING {
             return false;
         }
         match eval(expression, &Value::Null) {
@@ -323,18 +327,54 @@ impl<'a> Compiler<'a> {
             (Op::IsNull, [value]) => self.kind_is(value, NULL),
             (Op::Token, [text, class, index]) => {
                 self.value(text);
-                self.value(index);
+                self.index(index);
                 self.body.runtime(token(class));
             }
             (op, arguments) => {
-                for (index, argument) in arguments.iter().enumerate() {
-                    match op.literal(index).and_then(|literal| literal.encode(literal_text(argument))) {
-                        Some(bytes) => self.body.bytes(self.constants, &bytes),
-                        None => self.value(argument),
-                    }
-                }
+                self.arguments(op, arguments);
                 self.body.runtime(runtime_name(op, arguments));
             }
+        }
+    }
+
+    /// Pushes a position as 64 bits.
+    fn index(&mut self, index: &'a Expr) {
+        match index {
+            Expr::Literal(value) if value.as_i64().is_some() => {
+                self.body.op(Instruction::I64Const(value.as_i64().unwrap_or_default()));
+            }
+            other => {
+                self.value(other);
+                self.body.runtime("rt_index");
+            }
+        }
+    }
+
+    /// Pushes the arguments of an operator that evaluates them all.
+    fn arguments(&mut self, op: Op, arguments: &'a [Expr]) {
+        for (index, argument) in arguments.iter().enumerate() {
+            match op.literal(index).and_then(|literal| literal.encode(literal_text(argument))) {
+                Some(bytes) => self.body.bytes(self.constants, &bytes),
+                None if takes_moment(op, index) => self.moment(argument),
+                None => self.value(argument),
+            }
+        }
+    }
+
+    /// Pushes a date for an operator on dates: what another one gives is handed on as a moment, and
+    /// never becomes a text.
+    fn moment(&mut self, date: &'a Expr) {
+        match date {
+            Expr::Call(op, arguments) if !self.kept.contains_key(date) && reads(date) != Reads::NOTHING => {
+                match moment_name(*op) {
+                    Some(name) => {
+                        self.arguments(*op, arguments);
+                        self.body.runtime(name);
+                    }
+                    None => self.value(date),
+                }
+            }
+            other => self.value(other),
         }
     }
 

@@ -47,6 +47,10 @@ pub(super) fn token(class: &Expr) -> &'static str {
         "date" => "rt_token_date",
         "time" => "rt_token_time",
         "quoted" => "rt_token_quoted",
+        "numeral" => "rt_token_numeral",
+        "punctuation" => "rt_token_punctuation",
+        "symbol" => "rt_token_symbol",
+        "mark" => "rt_token_mark",
         // The parser knows no other class.
         _ => "rt_token_digits",
     }
@@ -65,14 +69,15 @@ pub(super) fn kinds(op: Op, arguments: &[Expr]) -> u8 {
     op.literals().iter().fold(0, |all, literal| all | of(literal))
 }
 
-/// Of four runtime functions, the one with the tables that an operator's literals need.
-fn by_kinds(op: Op, arguments: &[Expr], names: [&'static str; 4]) -> &'static str {
-    let [plain, letters, shapes, all] = names;
+/// Of some runtime functions, the one with the tables that an operator's literals need.
+fn by_kinds(op: Op, arguments: &[Expr], names: [&'static str; 5]) -> &'static str {
+    let [plain, letters, shapes, all, every] = names;
     match kinds(op, arguments) {
         Kinds::PLAIN => plain,
         Kinds::LETTERS => letters,
         Kinds::SHAPES => shapes,
-        _ => all,
+        Kinds::ALL => all,
+        _ => every,
     }
 }
 
@@ -82,6 +87,35 @@ pub(super) fn with_keys(each: Each) -> Option<&'static str> {
         Each::Map | Each::Filter => None,
         Each::SortBy => Some("rt_sort_by"),
         Each::GroupBy => Some("rt_group_by"),
+    }
+}
+
+/// The runtime function of a normal form, with the tables of no other.
+fn normalizer(arguments: &[Expr]) -> &'static str {
+    match arguments.get(1).map_or("", literal_text) {
+        "NFD" => "rt_nfd",
+        "NFKC" => "rt_nfkc",
+        "NFKD" => "rt_nfkd",
+        _ => "rt_nfc",
+    }
+}
+
+/// Whether an argument is a date.
+pub(super) fn takes_moment(op: Op, index: usize) -> bool {
+    match op {
+        Op::PrintDate | Op::DatePart | Op::DateAdd | Op::DateRound => index == 0,
+        Op::DateDiff => true,
+        _ => false,
+    }
+}
+
+/// The runtime function of an operator that gives a date, for another operator on dates.
+pub(super) fn moment_name(op: Op) -> Option<&'static str> {
+    match op {
+        Op::ReadDate => Some("rt_read_moment"),
+        Op::DateAdd => Some("rt_add_moment"),
+        Op::DateRound => Some("rt_round_moment"),
+        _ => None,
     }
 }
 
@@ -138,8 +172,10 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Occurrences, _) => "rt_occurrences",
         (Op::Recase, _) => "rt_recase",
         (Op::Unaccent, _) => "rt_unaccent",
+        (Op::Normalize, _) => normalizer(arguments),
         (Op::Flatten, _) => "rt_flatten",
         (Op::Zip, _) => "rt_zip",
+        (Op::Transpose, _) => "rt_transpose",
         (Op::IndexOf, _) => "rt_index_of",
         (Op::Get, _) => "rt_get",
         (Op::Keys, _) => "rt_keys",
@@ -171,6 +207,7 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Roman, _) => "rt_roman",
         (Op::Unroman, _) => "rt_unroman",
         (Op::Spell, _) => "rt_spell",
+        (Op::Unspell, _) => "rt_unspell",
         (Op::Lt, _) => "rt_lt",
         (Op::Le, _) => "rt_le",
         (Op::Gt, _) => "rt_gt",
@@ -178,20 +215,40 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Eq, _) if arguments.iter().any(|side| matches!(side, Expr::Literal(Value::Text(_)))) => "rt_eq_text",
         (Op::Eq, _) => "rt_eq",
         (Op::Not, _) => "rt_not",
-        (Op::Match, _) => {
-            by_kinds(op, arguments, ["rt_match_plain", "rt_match_letters", "rt_match_shapes", "rt_match_all"])
+        (Op::Match, _) => by_kinds(
+            op,
+            arguments,
+            ["rt_match_plain", "rt_match_letters", "rt_match_shapes", "rt_match_all", "rt_match_every"],
+        ),
+        (Op::Matches, _) => by_kinds(
+            op,
+            arguments,
+            ["rt_matches_plain", "rt_matches_letters", "rt_matches_shapes", "rt_matches_all", "rt_matches_every"],
+        ),
+        (Op::Has, _) => {
+            by_kinds(op, arguments, ["rt_has_plain", "rt_has_letters", "rt_has_shapes", "rt_has_all", "rt_has_every"])
         }
-        (Op::Matches, _) => {
-            by_kinds(op, arguments, ["rt_matches_plain", "rt_matches_letters", "rt_matches_shapes", "rt_matches_all"])
+        (Op::Cut, _) => {
+            by_kinds(op, arguments, ["rt_cut_plain", "rt_cut_letters", "rt_cut_shapes", "rt_cut_all", "rt_cut_every"])
         }
-        (Op::Has, _) => by_kinds(op, arguments, ["rt_has_plain", "rt_has_letters", "rt_has_shapes", "rt_has_all"]),
-        (Op::Cut, _) => by_kinds(op, arguments, ["rt_cut_plain", "rt_cut_letters", "rt_cut_shapes", "rt_cut_all"]),
         (Op::SplitOn, _) => {
-            let names = ["rt_split_on_plain", "rt_split_on_letters", "rt_split_on_shapes", "rt_split_on_all"];
+            let names = [
+                "rt_split_on_plain",
+                "rt_split_on_letters",
+                "rt_split_on_shapes",
+                "rt_split_on_all",
+                "rt_split_on_every",
+            ];
             by_kinds(op, arguments, names)
         }
         (Op::Substitute, _) => {
-            let names = ["rt_substitute_plain", "rt_substitute_letters", "rt_substitute_shapes", "rt_substitute_all"];
+            let names = [
+                "rt_substitute_plain",
+                "rt_substitute_letters",
+                "rt_substitute_shapes",
+                "rt_substitute_all",
+                "rt_substitute_every",
+            ];
             by_kinds(op, arguments, names)
         }
         // `Compiler::operator` has its own code for these.

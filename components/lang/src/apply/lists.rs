@@ -86,6 +86,16 @@ pub(super) fn flatten(lists: &[Value]) -> Option<Value> {
     Some(Value::List(lists?.concat()))
 }
 
+/// The columns of rows that are all as long as the first.
+pub(super) fn transposed(rows: &[Value]) -> Option<Value> {
+    let rows: Vec<&[Value]> = rows.iter().map(Value::as_list).collect::<Option<_>>()?;
+    let width = rows.first().map_or(0, |row| row.len());
+    let column =
+        |at: usize| rows.iter().map(|row| row.get(at).cloned()).collect::<Option<Vec<Value>>>().map(Value::List);
+    let columns: Option<Vec<Value>> = (0..width).map(column).collect();
+    columns.filter(|_| rows.iter().all(|row| row.len() == width)).map(Value::List)
+}
+
 pub(super) fn zip(a: &[Value], b: &[Value]) -> Value {
     Value::List(a.iter().zip(b).map(|(a, b)| Value::List(vec![a.clone(), b.clone()])).collect())
 }

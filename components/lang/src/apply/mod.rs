@@ -4,7 +4,8 @@
 use auto_json::{Number, Value};
 use auto_rt::kernels::class::Kinds;
 use auto_rt::kernels::date::{self, Moment};
-use auto_rt::kernels::{fold, layout, number, pattern, quantity, recase, span, text};
+use auto_rt::kernels::text::MAX_TEXT;
+use auto_rt::kernels::{fold, layout, normal, number, pattern, quantity, recase, span, text};
 
 use crate::Op;
 
@@ -12,10 +13,6 @@ pub(crate) mod lists;
 mod records;
 
 use lists::{dedup, extreme, nth, numbers, slice, sort};
-
-/// The longest text an operator may make, in bytes; longer ones are undefined, as they
-/// are out of an artifact's memory.
-const MAX_TEXT: usize = 16 << 20;
 
 /// An operator applied to values; `None` where it is undefined. Arguments that a lazy
 /// operator would not have looked at are ignored.
@@ -69,6 +66,8 @@ fn unary(op: Op, a: &Value) -> Option<Value> {
         }
         Op::Roman => Bytes::collect(|out| quantity::roman(integer(a)?, &mut out.sink())),
         Op::Unroman => quantity::unroman(a.as_text()?).map(Value::from),
+        Op::Unspell => quantity::unspell(a.as_text()?).map(Value::from),
+        Op::Transpose => lists::transposed(a.as_list()?),
         Op::Spell => Bytes::collect(|out| quantity::spell(integer(a)?, &mut out.sink())),
         Op::Mirror => text_of(|text, out| text::reverse(text, &mut out.sink())),
         Op::Unaccent => text_of(|text, out| fold::unaccent(text, &mut out.sink())),
@@ -117,6 +116,7 @@ fn binary(op: Op, a: &Value, b: &Value) -> Option<Value> {
         Op::Find => records::find(a.as_text()?, b.as_text()?),
         Op::Occurrences => text::occurrences(a.as_text()?, b.as_text()?).map(Value::from),
         Op::Recase => Bytes::collect(|out| recase::recase(a.as_text()?, &described(op, 1, b)?, &mut out.sink())),
+        Op::Normalize => Bytes::collect(|out| normal::normalize(a.as_text()?, &described(op, 1, b)?, &mut out.sink())),
         Op::Zip => Some(lists::zip(a.as_list()?, b.as_list()?)),
         Op::IndexOf => records::index_of(a.as_list()?, b),
         Op::Get => a.as_record()?.get(b.as_text()?).cloned(),
@@ -262,7 +262,7 @@ fn moment(moment: Option<Moment>) -> Option<Value> {
 }
 
 /// All classes: the evaluator does not choose.
-const ALL: u8 = Kinds::ALL;
+const ALL: u8 = Kinds::EVERY;
 
 /// The bytes of a literal argument that says how an operator works.
 fn described(op: Op, index: usize, value: &Value) -> Option<Vec<u8>> {

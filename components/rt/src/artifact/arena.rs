@@ -5,6 +5,8 @@
 
 use core::arch::wasm32::{memory_grow, memory_size, unreachable};
 
+use crate::kernels::text::MAX_TEXT;
+
 const PAGE: usize = 65536;
 
 /// Memory is grown by this many pages at a time where that much is to be had.
@@ -108,10 +110,6 @@ fn grow(pages: usize) {
         unreachable()
     }
 }
-
-/// The longest text an operator may make; longer ones are undefined, as the evaluator of
-/// the language has it.
-const MAX_TEXT: usize = 16 << 20;
 
 /// A text under construction at the end of the arena. Nothing else may be allocated
 /// before it is [finished](Bytes::finish).

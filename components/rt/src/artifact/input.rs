@@ -8,8 +8,8 @@ use auto_json::write::compare_keys;
 use auto_json::{Error, ErrorKind, MAX_DEPTH, Number, Sink, read, unescape};
 
 use super::arena::{Bytes, allocate_many};
-use super::node::{Handle, Member, Node, UNDEFINED};
-use super::sort;
+use super::node::{Handle, Member, Node, UNDEFINED, put};
+use super::{output, sort};
 
 /// Why the last text could not be read. Only looked at right after [`rt_read`] failed.
 pub(super) static mut ERROR: Error = Error { kind: ErrorKind::UnexpectedEnd, offset: 0 };
@@ -29,6 +29,21 @@ pub(super) unsafe extern "C" fn rt_read(pointer: *const u8, length: usize) -> Ha
             UNDEFINED
         }
     }
+}
+
+/// [`rt_read`] where a text is wanted: one of ASCII without escapes is what lies between the quotes,
+/// and all else is read as ever.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rt_read_text(pointer: *const u8, length: usize) -> Handle {
+    // SAFETY: as for `rt_read`.
+    let text = unsafe { core::slice::from_raw_parts(pointer, length) };
+    if let [b'"', inside @ .., b'"'] = text
+        && output::is_plain(inside)
+    {
+        return put(Node::of_text(inside));
+    }
+    // SAFETY: as above.
+    unsafe { rt_read(pointer, length) }
 }
 
 /// Members and items of what is open, one after the other, as words: an item is a node, a

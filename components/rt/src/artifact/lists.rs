@@ -239,6 +239,26 @@ extern "C" fn rt_flatten(lists: Handle) -> Handle {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rt_transpose(rows: Handle) -> Handle {
+    maybe((|| {
+        let rows = items(rows)?;
+        let width = rows.first().map_or(Some(0), |row| row.as_items().map(<[Node]>::len))?;
+        if !rows.iter().all(|row| row.as_items().is_some_and(|row| row.len() == width)) {
+            return None;
+        }
+        let columns = allocate_many::<Node>(width);
+        for at in 0..width {
+            let mut column = Array::new();
+            rows.iter().filter_map(|row| row.as_items()?.get(at)).for_each(|cell| column.push(*cell));
+            // SAFETY: within the allocation.
+            unsafe { columns.add(at).write(Node::of_list(column.finish())) };
+        }
+        // SAFETY: all were written.
+        Some(Node::of_list(unsafe { core::slice::from_raw_parts(columns, width) }))
+    })())
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rt_index_of(list: Handle, value: Handle) -> Handle {
     maybe((|| {
         let value = get(value)?;

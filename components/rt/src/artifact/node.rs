@@ -19,6 +19,9 @@ pub(super) const NUMBER: u32 = 3;
 pub(super) const TEXT: u32 = 4;
 pub(super) const LIST: u32 = 5;
 pub(super) const RECORD: u32 = 6;
+/// A moment on its way from one operator on dates to the next: `pointer` to it. Generated code hands
+/// it to nothing else.
+pub(super) const MOMENT: u32 = 7;
 
 /// A number as it was written: `pointer` and `length` of the lexeme.
 pub(super) const LEXEME: u32 = 0;
@@ -177,6 +180,17 @@ pub(super) fn lexeme_integer(lexeme: &[u8]) -> Option<i64> {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
+    if digits.len() < 19 {
+        let mut value: i64 = 0;
+        for byte in digits {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value * 10 + i64::from(digit);
+        }
+        return Some(if negative { -value } else { value });
+    }
     let mut value: i64 = 0;
     for byte in digits {
         let digit = byte.wrapping_sub(b'0');

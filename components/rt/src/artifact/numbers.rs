@@ -92,6 +92,11 @@ extern "C" fn rt_unroman(a: Handle) -> Handle {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rt_unspell(a: Handle) -> Handle {
+    maybe((|| quantity::unspell(text(a)?).map(Node::small))())
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rt_spell(a: Handle) -> Handle {
     maybe(written(|out| quantity::spell(integer(a)?, &mut |byte| out.push_one(byte))))
 }

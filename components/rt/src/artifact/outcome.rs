@@ -42,6 +42,20 @@ pub(super) extern "C" fn rt_answer(value: Handle) -> *const u32 {
     answer(Some(bytes))
 }
 
+/// `answer`: a value that is a text.
+#[unsafe(no_mangle)]
+extern "C" fn rt_answer_text(value: Handle) -> *const u32 {
+    let mut bytes = Bytes::unbounded();
+    output::string(text(value).unwrap_or_default().as_bytes(), &mut bytes);
+    answer(Some(bytes))
+}
+
+/// `answer`: JSON that is known.
+#[unsafe(no_mangle)]
+extern "C" fn rt_answer_json(json: u32, length: u32) -> *const u32 {
+    answered(json, length)
+}
+
 /// The answer that generated code writes piece by piece; nothing is allocated meanwhile.
 static mut ANSWER: Option<Bytes> = None;
 
@@ -74,6 +88,12 @@ extern "C" fn rt_write_text(value: Handle) {
     write(|answer| output::string(text(value).unwrap_or_default().as_bytes(), answer));
 }
 
+/// A value that is a text, as a part of one: without quotes.
+#[unsafe(no_mangle)]
+extern "C" fn rt_write_part(value: Handle) {
+    write(|answer| output::part(text(value).unwrap_or_default().as_bytes(), answer));
+}
+
 /// Any value.
 #[unsafe(no_mangle)]
 extern "C" fn rt_write_value(value: Handle) {
@@ -92,7 +112,19 @@ extern "C" fn rt_write_answer() -> *const u32 {
 
 fn answer(bytes: Option<Bytes>) -> *const u32 {
     let text = bytes.and_then(Bytes::finish).unwrap_or_default();
-    returned([0, 0, text.as_ptr() as u32, text.len() as u32, 0, 0, 0, 0])
+    answered(text.as_ptr() as u32, text.len() as u32)
+}
+
+/// What an answer does not have stays as it was: no host reads it.
+#[inline]
+fn answered(pointer: u32, length: u32) -> *const u32 {
+    arena::end();
+    // SAFETY: as for `returned`.
+    unsafe {
+        let [case, outcome, at, size, ..] = &mut *(&raw mut RESULT);
+        (*case, *outcome, *at, *size) = (0, 0, pointer, length);
+        (&raw const RESULT).cast()
+    }
 }
 
 /// `abstain`.

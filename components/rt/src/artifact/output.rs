@@ -82,10 +82,20 @@ pub(super) fn small(value: i64, out: &mut Bytes) {
     out.extend(digits.get(20 - count..).unwrap_or_default());
 }
 
-/// Writes a string: runs of what needs no escape at once.
+/// Writes a string.
 #[inline(never)]
 pub(super) fn string(text: &[u8], out: &mut Bytes) {
     out.push(b'"');
+    part(text, out);
+    out.push(b'"');
+}
+
+/// Writes what is inside a string: runs of what needs no escape at once.
+#[inline(never)]
+pub(super) fn part(text: &[u8], out: &mut Bytes) {
+    if plain(text) == text.len() {
+        return out.extend(text);
+    }
     let mut rest = text;
     loop {
         let (run, after) = rest.split_at_checked(plain(rest)).unwrap_or((rest, b""));
@@ -94,7 +104,6 @@ pub(super) fn string(text: &[u8], out: &mut Bytes) {
         escape(byte, out);
         rest = after;
     }
-    out.push(b'"');
 }
 
 #[cold]
@@ -118,7 +127,27 @@ fn plain(text: &[u8]) -> usize {
     if let Some(last) = text.last_chunk() {
         return text.len() - 8 + hits(u64::from_le_bytes(*last)).trailing_zeros() as usize / 8;
     }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk())
+        && hits(u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))) == 0
+    {
+        return text.len();
+    }
     text.iter().take_while(|&&byte| byte >= 0x20 && byte != b'"' && byte != b'\\').count()
+}
+
+/// Whether all bytes are ASCII and none needs an escape.
+#[inline]
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    const HIGH: u64 = u64::MAX / 255 * 0x80;
+    let is_plain = |word: u64| hits(word) | (word & HIGH) == 0;
+    let (words, rest) = text.as_chunks();
+    if !words.iter().all(|word| is_plain(u64::from_le_bytes(*word))) {
+        return false;
+    }
+    match text.last_chunk() {
+        Some(last) => is_plain(u64::from_le_bytes(*last)),
+        None => rest.iter().all(|&byte| (0x20..0x80).contains(&byte) && byte != b'"' && byte != b'\\'),
+    }
 }
 
 /// The high bits of the bytes of a word that need an escape; the lowest is right, and

@@ -74,4 +74,5 @@ patterns! {
     LETTERS rt_match_letters rt_matches_letters rt_has_letters rt_cut_letters rt_split_on_letters rt_substitute_letters;
     SHAPES rt_match_shapes rt_matches_shapes rt_has_shapes rt_cut_shapes rt_split_on_shapes rt_substitute_shapes;
     ALL rt_match_all rt_matches_all rt_has_all rt_cut_all rt_split_on_all rt_substitute_all;
+    EVERY rt_match_every rt_matches_every rt_has_every rt_cut_every rt_split_on_every rt_substitute_every;
 }

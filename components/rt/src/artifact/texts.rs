@@ -4,7 +4,7 @@ use super::arena::{Array, Bytes};
 use super::node::{BOOL, Handle, NUMBER, Node, get, integer, items, maybe, maybe_text, text, truth};
 use super::{node, output};
 use crate::kernels::text::{self as kernel, Class};
-use crate::kernels::{fold, recase};
+use crate::kernels::{fold, normal, recase};
 
 /// A text that a kernel writes.
 #[inline]
@@ -136,10 +136,17 @@ extern "C" fn rt_substr_to(a: Handle, from: Handle, to: Handle) -> Handle {
 macro_rules! tokens {
     ($($name:ident $class:ident;)*) => {$(
         #[unsafe(no_mangle)]
-        extern "C" fn $name(a: Handle, index: Handle) -> Handle {
-            maybe_text((|| kernel::token(text(a)?, Class::$class, integer(index)?))())
+        extern "C" fn $name(a: Handle, index: i64) -> Handle {
+            maybe_text(text(a).and_then(|text| kernel::token(text, Class::$class, index)))
         }
     )*};
+}
+
+/// A position, as the exports below take it; the least number, at which nothing is, where it is
+/// none.
+#[unsafe(no_mangle)]
+extern "C" fn rt_index(a: Handle) -> i64 {
+    integer(a).unwrap_or(i64::MIN)
 }
 
 // One export a class, so that a program links only those it names.
@@ -163,6 +170,10 @@ tokens! {
     rt_token_date Date;
     rt_token_time Time;
     rt_token_quoted Quoted;
+    rt_token_numeral Numeral;
+    rt_token_punctuation Punctuation;
+    rt_token_symbol Symbol;
+    rt_token_mark Mark;
 }
 
 macro_rules! tests {
@@ -240,6 +251,26 @@ extern "C" fn rt_unaccent(a: Handle) -> Handle {
         fold::unaccent(text(a)?, &mut |byte| out.push(byte));
         Some(())
     }))
+}
+
+macro_rules! normal_forms {
+    ($($name:ident $compatible:literal $compose:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(a: Handle, _form: *const u8, _length: usize) -> Handle {
+            maybe(written(|out| {
+                normal::formed::<$compatible, $compose>(text(a)?, &mut |byte| out.push_one(byte));
+                Some(())
+            }))
+        }
+    )*};
+}
+
+// One export a form, as for classes.
+normal_forms! {
+    rt_nfc false true;
+    rt_nfd false false;
+    rt_nfkc true true;
+    rt_nfkd true false;
 }
 
 /// The canonical text of a number or a boolean.

@@ -5,7 +5,7 @@
 //! function may meet is told by [`Kinds`], so that an artifact carries the tables of none
 //! but its own.
 
-use super::{case, shape};
+use super::{case, category, shape};
 
 /// A class of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +50,14 @@ pub enum Class {
     Time,
     /// From a double quotation mark to the next in the same line, the marks included.
     Quoted,
+    /// Decimal digits of any script.
+    Numeral,
+    /// Punctuation of any script.
+    Punctuation,
+    /// Symbols: of mathematics, of currencies, and all others.
+    Symbol,
+    /// Combining marks.
+    Mark,
     /// Nothing, where the text begins.
     Start,
     /// Nothing, where the text ends.
@@ -61,7 +69,7 @@ pub enum Class {
 }
 
 /// Every class with its name, in the order of their numbers.
-pub const CLASSES: [(&str, Class); 23] = [
+pub const CLASSES: [(&str, Class); 27] = [
     ("digits", Class::Digits),
     ("letters", Class::Letters),
     ("upper", Class::Upper),
@@ -81,6 +89,10 @@ pub const CLASSES: [(&str, Class); 23] = [
     ("date", Class::Date),
     ("time", Class::Time),
     ("quoted", Class::Quoted),
+    ("numeral", Class::Numeral),
+    ("punctuation", Class::Punctuation),
+    ("symbol", Class::Symbol),
+    ("mark", Class::Mark),
     ("start", Class::Start),
     ("end", Class::End),
     ("line_start", Class::LineStart),
@@ -88,7 +100,7 @@ pub const CLASSES: [(&str, Class); 23] = [
 ];
 
 /// How many of [`CLASSES`], the first of them, have tokens that are not empty.
-pub const TOKENS: usize = 19;
+pub const TOKENS: usize = 23;
 
 /// The class of that name.
 pub fn class_named(name: &str) -> Option<Class> {
@@ -106,8 +118,12 @@ impl Kinds {
     pub const LETTERS: u8 = 1;
     /// Classes that have a shape.
     pub const SHAPES: u8 = 2;
-    /// All classes.
+    /// All but the next.
     pub const ALL: u8 = 3;
+    /// Classes of Unicode's categories.
+    pub const CATEGORIES: u8 = 4;
+    /// All classes.
+    pub const EVERY: u8 = 7;
 }
 
 impl Class {
@@ -125,6 +141,7 @@ impl Class {
             | Class::Date
             | Class::Time
             | Class::Quoted => Kinds::SHAPES,
+            Class::Numeral | Class::Punctuation | Class::Symbol | Class::Mark => Kinds::CATEGORIES,
             _ => Kinds::PLAIN,
         }
     }
@@ -181,6 +198,12 @@ pub fn next<const KINDS: u8>(text: &str, class: Class, from: usize) -> Option<(u
         Class::Date => shape::date(bytes, from),
         Class::Time => shape::time(bytes, from),
         Class::Quoted => shape::quoted(bytes, from),
+        // Said once more, so that the tables are left out for certain.
+        Class::Numeral if KINDS & Kinds::CATEGORIES != 0 => run(text, from, category::is_numeral),
+        Class::Punctuation if KINDS & Kinds::CATEGORIES != 0 => run(text, from, category::is_punctuation),
+        Class::Symbol if KINDS & Kinds::CATEGORIES != 0 => run(text, from, category::is_symbol),
+        Class::Mark if KINDS & Kinds::CATEGORIES != 0 => run(text, from, category::is_mark),
+        Class::Numeral | Class::Punctuation | Class::Symbol | Class::Mark => None,
         Class::Start | Class::End | Class::LineStart | Class::LineEnd => None,
     }
 }
@@ -189,20 +212,23 @@ pub fn next<const KINDS: u8>(text: &str, class: Class, from: usize) -> Option<(u
 #[inline(always)]
 pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
     let mut wanted = index;
-    loop {
-        let (mut count, mut found) = (0, None);
-        tokens(text, class, &mut |token| {
-            if count == wanted {
-                found = Some(token);
-            }
+    if index < 0 {
+        // From the end: all are counted first.
+        let mut count: i64 = 0;
+        tokens(text, class, &mut |_| {
             count += 1;
-            found.is_none()
+            true
         });
-        if found.is_some() || wanted >= 0 {
-            return found;
-        }
-        // From the end: now that all are counted, once more.
         wanted = count.checked_add(index).filter(|wanted| *wanted >= 0)?;
+    }
+    let mut from = 0;
+    loop {
+        let (start, end) = next::<{ Kinds::EVERY }>(text, class, from)?;
+        if wanted == 0 {
+            return text.get(start..end);
+        }
+        wanted -= 1;
+        from = end;
     }
 }
 
@@ -210,7 +236,7 @@ pub fn token(text: &str, class: Class, index: i64) -> Option<&str> {
 #[inline(always)]
 pub fn tokens<'a>(text: &'a str, class: Class, each: &mut impl FnMut(&'a str) -> bool) {
     let mut from = 0;
-    while let Some((start, end)) = next::<{ Kinds::ALL }>(text, class, from) {
+    while let Some((start, end)) = next::<{ Kinds::EVERY }>(text, class, from) {
         if !each(text.get(start..end).unwrap_or_default()) {
             return;
         }
@@ -235,11 +261,15 @@ pub(super) fn run(text: &str, from: usize, inside: impl Fn(char) -> bool) -> Opt
 /// [`run`] for kinds within ASCII, which need no decoding.
 #[inline(always)]
 pub(super) fn byte_run(text: &[u8], from: usize, inside: impl Fn(u8) -> bool) -> Option<(usize, usize)> {
-    let rest = text.get(from..)?;
-    let start = rest.iter().position(|byte| inside(*byte))?;
-    let rest = rest.get(start..)?;
-    let length = rest.iter().position(|byte| !inside(*byte)).unwrap_or(rest.len());
-    Some((from + start, from + start + length))
+    let mut start = from;
+    while !inside(*text.get(start)?) {
+        start += 1;
+    }
+    let mut end = start;
+    while text.get(end).is_some_and(|byte| inside(*byte)) {
+        end += 1;
+    }
+    Some((start, end))
 }
 
 fn proper(text: &str, from: usize) -> Option<(usize, usize)> {

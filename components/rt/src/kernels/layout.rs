@@ -117,7 +117,8 @@ const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Frid
 #[derive(Clone, Copy)]
 enum Item<'l> {
     Field(Field),
-    Text(&'l str),
+    /// UTF-8, since layouts are texts.
+    Text(&'l [u8]),
 }
 
 /// The first item, and the layout without it.
@@ -128,7 +129,7 @@ fn item(layout: &[u8]) -> Option<(Item<'_>, &[u8])> {
     }
     let (&length, rest) = rest.split_first()?;
     let (text, rest) = rest.split_at_checked(usize::from(length))?;
-    Some((Item::Text(core::str::from_utf8(text).ok()?), rest))
+    Some((Item::Text(text), rest))
 }
 
 impl Field {
@@ -203,22 +204,24 @@ fn read_one(text: &str, mut layout: &[u8]) -> Option<Moment> {
 }
 
 /// Behind a text; a space stands for any white space.
-fn skip_text<'t>(mut rest: &'t str, text: &str) -> Option<&'t str> {
-    for character in text.chars() {
-        let mut characters = rest.chars();
-        let next = characters.next()?;
-        if character == ' ' {
-            if !next.is_whitespace() {
+fn skip_text<'t>(rest: &'t str, text: &[u8]) -> Option<&'t str> {
+    // Bytes of whole code points, so it ends between two.
+    let mut at = 0;
+    for &byte in text {
+        if byte == b' ' {
+            let after = rest.get(at..)?;
+            let trimmed = after.trim_start();
+            if trimmed.len() == after.len() {
                 return None;
             }
-            rest = rest.trim_start();
-        } else if next == character {
-            rest = characters.as_str();
+            at += after.len() - trimmed.len();
+        } else if rest.as_bytes().get(at) == Some(&byte) {
+            at += 1;
         } else {
             return None;
         }
     }
-    Some(rest)
+    rest.get(at..)
 }
 
 /// How many digits a field has: as many as can be, but those are left that must follow it.
@@ -362,7 +365,7 @@ pub fn print(moment: &Moment, mut layout: &[u8], out: &mut impl FnMut(u8)) -> Op
         let (item, after) = item(layout)?;
         layout = after;
         match item {
-            Item::Text(text) => text.bytes().for_each(&mut *out),
+            Item::Text(text) => text.iter().for_each(|byte| out(*byte)),
             Item::Field(field) => print_field(moment, field, out)?,
         }
     }

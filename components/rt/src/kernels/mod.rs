@@ -6,12 +6,14 @@
 //! formats, or panics; what is longer than its argument goes to a sink.
 
 mod case;
+pub mod category;
 pub mod class;
 pub mod date;
 pub mod fields;
 pub mod fold;
 pub mod layout;
 pub mod linear;
+pub mod normal;
 pub mod novelty;
 pub mod number;
 pub mod pattern;

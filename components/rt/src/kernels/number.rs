@@ -88,8 +88,11 @@ pub const ROUNDINGS: [(&str, Rounding); 6] = [
 /// is one.
 pub fn round(a: &Number, step: &Number, rounding: Rounding) -> Option<Number> {
     let (value, unit, scale) = aligned(a, step)?;
-    let multiple = multiple(value, unit, rounding)?.checked_mul(unit)?;
+    let multiple = product(multiple(value, unit, rounding)?, unit)?;
     if step.kind() == NumberKind::Integer {
+        if scale == 0 {
+            return Number::integer(multiple);
+        }
         return Number::integer(divided(multiple, 10i128.checked_pow(u32::from(scale))?)?.0);
     }
     Number::decimal(multiple, scale)
@@ -122,6 +125,16 @@ pub(super) fn multiple(value: i128, unit: i128, rounding: Rounding) -> Option<i1
             Rounding::HalfEven => twice.is_gt() || (twice.is_eq() && below & 1 != 0),
         };
     Some(below + i128::from(up))
+}
+
+/// The product; of short ones in one word.
+fn product(a: i128, b: i128) -> Option<i128> {
+    if let (Ok(a), Ok(b)) = (i64::try_from(a), i64::try_from(b))
+        && let Some(product) = a.checked_mul(b)
+    {
+        return Some(i128::from(product));
+    }
+    a.checked_mul(b)
 }
 
 /// The whole quotient, rounded down, and what is left over.
@@ -175,8 +188,8 @@ fn aligned(a: &Number, b: &Number) -> Option<(i128, i128, u16)> {
 }
 
 pub(super) fn shifted(mantissa: i128, places: u16) -> Option<i128> {
-    if mantissa == 0 {
-        return Some(0);
+    if mantissa == 0 || places == 0 {
+        return Some(mantissa);
     }
     mantissa.checked_mul(10i128.checked_pow(u32::from(places))?)
 }

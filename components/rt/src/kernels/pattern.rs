@@ -104,13 +104,16 @@ impl<'p> Cursor<'p> {
                 let from = at.saturating_sub(behind);
                 Some(from + find(text.as_bytes().get(from..)?, literal)? + behind)
             }
+            Item::Class(Class::Start) => (at == 0).then_some(0),
+            Item::Class(Class::End) => (at <= text.len()).then_some(text.len()),
             Item::Class(class) if class.is_place() => (at..=text.len()).find(|at| class.is_at(text, *at)),
             _ => self.seek::<KINDS>(text, at, left).map(|(start, end)| if left { end } else { start }),
         }
     }
 }
 
-/// A search for places with something to the left, something to the right, or both.
+/// A search for places with something to the left, something to the right, or both. It is begun
+/// where it lies and never moved: it is large.
 pub struct Search<'t, 'p, const KINDS: u8> {
     text: &'t str,
     /// Those of the left pattern, the nearest first; then those of the right one.
@@ -133,16 +136,30 @@ pub struct Hit {
 }
 
 impl<'t, 'p, const KINDS: u8> Search<'t, 'p, KINDS> {
-    /// Of encoded patterns, one of which may be empty; `None` if they are not well formed.
-    pub fn new(text: &'t str, left: &'p [u8], right: &'p [u8]) -> Option<Self> {
-        let none = Cursor { item: Item::Literal(b""), start: 0, end: 0, done: false };
-        let mut search = Search { text, cursors: [none; 2 * MOST_ITEMS], left: 0, count: 0, anchor: 0 };
-        search.read(left)?;
-        search.left = search.count;
-        search.cursors.get_mut(..search.left)?.reverse();
-        search.read(right)?;
-        search.anchor = search.best_anchor()?;
-        Some(search)
+    /// For places in a text; [`Search::seek`] says which.
+    #[inline(always)]
+    pub fn new(text: &'t str) -> Self {
+        const NONE: Cursor<'static> = Cursor { item: Item::Literal(b""), start: 0, end: 0, done: false };
+        Search { text, cursors: [NONE; 2 * MOST_ITEMS], left: 0, count: 0, anchor: 0 }
+    }
+
+    /// Sets the encoded patterns, one of which may be empty; `None` if they are not well formed.
+    pub fn seek(&mut self, left: &'p [u8], right: &'p [u8]) -> Option<()> {
+        self.read(left)?;
+        self.left = self.count;
+        if self.left > 1 {
+            self.cursors.get_mut(..self.left)?.reverse();
+        }
+        self.read(right)?;
+        self.anchor = self.best_anchor()?;
+        Some(())
+    }
+
+    /// Begins anew.
+    fn restart(&mut self) {
+        for cursor in self.cursors.iter_mut().take(self.count) {
+            (cursor.start, cursor.end, cursor.done) = (0, 0, false);
+        }
     }
 
     fn read(&mut self, mut pattern: &'p [u8]) -> Option<()> {
@@ -213,20 +230,24 @@ pub fn position<const KINDS: u8>(text: &str, position: &[u8], from: usize) -> Op
     let (left, right) = patterns.split_at_checked(usize::from(length))?;
     let from = if kind == REST { from } else { 0 };
     let wanted = i16::from_le_bytes([low, high]);
+    let mut search = Search::<KINDS>::new(text);
+    search.seek(left, right)?;
     let k = match usize::try_from(wanted) {
         Ok(k) => k,
         Err(_) => {
-            let mut search = Search::<KINDS>::new(text, left, right)?;
-            let mut count = 0usize;
-            let mut next = from;
+            let (mut count, mut last, mut next) = (0usize, None, from);
             while let Some(hit) = search.next(next) {
                 count += 1;
+                last = Some(hit.at);
                 next = hit.at + 1;
             }
+            if wanted == -1 {
+                return last;
+            }
+            search.restart();
             count.checked_sub(usize::from(wanted.unsigned_abs()))?
         }
     };
-    let mut search = Search::<KINDS>::new(text, left, right)?;
     let mut hit = search.next(from)?;
     for _ in 0..k {
         hit = search.next(hit.at + 1)?;
@@ -258,7 +279,8 @@ pub fn each_match<const KINDS: u8>(
     pattern: &[u8],
     each: &mut impl FnMut(usize, usize) -> bool,
 ) -> Option<()> {
-    let mut search = Search::<KINDS>::new(text, b"", pattern)?;
+    let mut search = Search::<KINDS>::new(text);
+    search.seek(b"", pattern)?;
     let mut from = 0;
     while let Some(Hit { at, end, .. }) = search.next(from) {
         if !each(at, end) {
@@ -290,7 +312,9 @@ pub fn matched<'a, const KINDS: u8>(text: &'a str, pattern: &[u8], index: i64) -
 
 /// Whether a pattern occurs.
 pub fn has<const KINDS: u8>(text: &str, pattern: &[u8]) -> Option<bool> {
-    Some(Search::<KINDS>::new(text, b"", pattern)?.next(0).is_some())
+    let mut search = Search::<KINDS>::new(text);
+    search.seek(b"", pattern)?;
+    Some(search.next(0).is_some())
 }
 
 /// All matches of a pattern.

@@ -85,25 +85,31 @@ fn without_currency_before(text: &str) -> &str {
 
 /// The digits of a number: mantissa, scale, and what follows.
 fn digits(text: &str, decimal: u8, group: u8) -> Option<(i128, u16, &str)> {
-    let mut mantissa: i128 = 0;
+    let mut mantissa = Mantissa { whole: 0, short: 0, width: 1 };
     let (mut count, mut scale, mut end) = (0u32, 0u16, 0usize);
     // Digits since the last grouping separator; none before the first.
     let mut grouped: Option<u32> = None;
     let mut fraction = false;
-    for (at, character) in text.char_indices() {
-        let next_is_digit = text.get(at + character.len_utf8()..)?.starts_with(|next: char| next.is_ascii_digit());
-        if let Some(digit) = character.to_digit(10) {
-            mantissa = mantissa.checked_mul(10)?.checked_add(i128::from(digit))?;
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(end) {
+        if byte.is_ascii_digit() {
+            mantissa.push(u64::from(byte - b'0'))?;
             count += 1;
-            scale += u16::from(fraction);
-            grouped = grouped.map(|digits| if fraction { digits } else { digits + 1 });
-        } else if !fraction
-            && character == char::from(decimal)
-            && next_is_digit
-            && grouped.is_none_or(|digits| digits == 3)
-        {
+            if fraction {
+                scale += 1;
+            } else if let Some(digits) = &mut grouped {
+                *digits += 1;
+            }
+            end += 1;
+            continue;
+        }
+        let separator = if byte == decimal { 1 } else { group_length(text, end, group) };
+        if fraction || separator == 0 || !bytes.get(end + separator).is_some_and(u8::is_ascii_digit) {
+            break;
+        }
+        if byte == decimal && grouped.is_none_or(|digits| digits == 3) {
             fraction = true;
-        } else if !fraction && is_group(character, group) && next_is_digit && count > 0 {
+        } else if byte != decimal && count > 0 {
             // Two digits, as in India, but three at last.
             if grouped.map_or(count > 3, |digits| !(2..=3).contains(&digits)) {
                 return None;
@@ -112,19 +118,53 @@ fn digits(text: &str, decimal: u8, group: u8) -> Option<(i128, u16, &str)> {
         } else {
             break;
         }
-        end = at + character.len_utf8();
+        end += separator;
     }
     if count == 0 || count > 38 || grouped.is_some_and(|digits| digits != 3) {
         return None;
     }
-    Some((mantissa, scale, text.get(end..)?))
+    Some((mantissa.whole()?, scale, text.get(end..)?))
 }
 
-fn is_group(character: char, group: u8) -> bool {
-    group != 0
-        && (character == char::from(group)
-            || (group == b' ' && matches!(character, '\u{A0}' | '\u{202F}' | '\u{2009}'))
-            || (group == b'\'' && character == '\u{2019}'))
+/// Digits, put together in words as long as they fit.
+struct Mantissa {
+    whole: i128,
+    short: u64,
+    /// A power of ten above `short`.
+    width: u64,
+}
+
+impl Mantissa {
+    fn push(&mut self, digit: u64) -> Option<()> {
+        if self.width == 1_000_000_000_000_000_000 {
+            *self = Mantissa { whole: self.whole()?, short: 0, width: 1 };
+        }
+        self.short = self.short * 10 + digit;
+        self.width *= 10;
+        Some(())
+    }
+
+    fn whole(&self) -> Option<i128> {
+        if self.whole == 0 {
+            return Some(i128::from(self.short));
+        }
+        self.whole.checked_mul(i128::from(self.width))?.checked_add(i128::from(self.short))
+    }
+}
+
+/// How long the grouping separator is that stands there; 0 where there is none.
+fn group_length(text: &str, at: usize, group: u8) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    match (group, rest.as_bytes().first()) {
+        (0, _) | (_, None) => 0,
+        (group, Some(first)) if *first == group => 1,
+        (_, Some(first)) if first.is_ascii() => 0,
+        (b' ', _) if rest.starts_with(['\u{A0}', '\u{202F}', '\u{2009}']) => {
+            rest.chars().next().map_or(0, char::len_utf8)
+        }
+        (b'\'', _) if rest.starts_with('\u{2019}') => 3,
+        _ => 0,
+    }
 }
 
 /// The parts of an encoded format.
@@ -141,7 +181,7 @@ struct Format<'f> {
     /// zero, and those that are left out.
     fraction: [usize; 3],
     /// Before and behind, then before and behind a negative number.
-    around: [&'f str; 4],
+    around: [&'f [u8]; 4],
 }
 
 /// A format multiplies by a hundred.
@@ -154,12 +194,10 @@ pub const NEGATIVE: u8 = 4;
 impl<'f> Format<'f> {
     fn read(format: &'f [u8]) -> Option<Format<'f>> {
         let (&[flags, decimal, group, zeros, spaces, always, padded, more], mut rest) = format.split_first_chunk()?;
-        let mut around = [""; 4];
+        let mut around = [b"".as_slice(); 4];
         for text in &mut around {
             let (&length, after) = rest.split_first()?;
-            let (bytes, after) = after.split_at_checked(usize::from(length))?;
-            *text = core::str::from_utf8(bytes).ok()?;
-            rest = after;
+            (*text, rest) = after.split_at_checked(usize::from(length))?;
         }
         let integer = [usize::from(zeros), usize::from(spaces)];
         let fraction = [usize::from(always), usize::from(padded), usize::from(more)];
@@ -183,6 +221,14 @@ pub fn print(number: &Number, format: &[u8], out: &mut impl FnMut(u8)) -> Option
     let mut digits = [0u8; ROOM];
     let mut rest = scaled;
     let mut count = 0;
+    if let Ok(mut short) = u64::try_from(scaled) {
+        while short > 0 {
+            *digits.get_mut(count)? = (short % 10) as u8;
+            short /= 10;
+            count += 1;
+        }
+        rest = 0;
+    }
     while rest > 0 {
         *digits.get_mut(count)? = (rest % 10) as u8;
         rest /= 10;
@@ -191,27 +237,39 @@ pub fn print(number: &Number, format: &[u8], out: &mut impl FnMut(u8)) -> Option
     let digit = |at: usize| digits.get(at).copied().unwrap_or(0);
 
     let behind = if format.flags & NEGATIVE != 0 && negative { 2 } else { 0 };
-    let mut put = |text: &str| text.bytes().for_each(&mut *out);
     if negative && format.flags & (NEGATIVE | PLUS) == 0 {
-        put("-");
+        out(b'-');
     }
     let before = *format.around.get(behind)?;
     if format.flags & PLUS != 0 && behind == 0 {
         // Signs are ASCII, so what is around one is text.
         let signed = |byte| if byte == b'+' && negative { b'-' } else { byte };
-        before.bytes().map(signed).for_each(&mut *out);
+        before.iter().for_each(|byte| out(signed(*byte)));
     } else {
-        put(before);
+        before.iter().for_each(|byte| out(*byte));
     }
     integer_part(&format, count.saturating_sub(most), most, digit, out);
     fraction_part(&format, most, digit, out);
-    format.around.get(behind + 1)?.bytes().for_each(out);
+    format.around.get(behind + 1)?.iter().for_each(|byte| out(*byte));
     Some(())
 }
 
 /// A magnitude at so many places, rounded half away from zero.
 fn rescaled(mantissa: u128, scale: i32, places: u32) -> Option<u128> {
     let more = places as i32 - scale;
+    if let (Ok(short), Some(unit)) = (u64::try_from(mantissa), 10u64.checked_pow(more.unsigned_abs())) {
+        match more {
+            0.. => {
+                if let Some(scaled) = short.checked_mul(unit) {
+                    return Some(u128::from(scaled));
+                }
+            }
+            _ => {
+                let (quotient, rest) = (short.checked_div(unit)?, short.checked_rem(unit)?);
+                return Some(u128::from(quotient) + u128::from(rest >= unit - rest));
+            }
+        }
+    }
     if more >= 0 {
         return mantissa.checked_mul(10u128.checked_pow(more.unsigned_abs())?);
     }
@@ -271,18 +329,20 @@ pub(super) fn write_integer(value: i64, out: &mut impl FnMut(u8)) {
 
 /// An integer in so many digits, or more.
 pub(super) fn write_padded(value: u64, width: usize, out: &mut impl FnMut(u8)) {
-    let mut digits = [b'0'; 20];
-    let mut rest = value;
-    let mut count = 0;
-    for place in digits.iter_mut().rev() {
-        if rest == 0 && count >= width {
-            break;
-        }
-        *place = b'0' + (rest % 10) as u8;
-        rest /= 10;
+    let (mut unit, mut count) = (1u64, 1);
+    while value / unit >= 10 {
+        unit *= 10;
         count += 1;
     }
-    digits.iter().skip(20 - count).for_each(|digit| out(*digit));
+    // Nothing is written of zero where nothing is asked for.
+    if value == 0 && width == 0 {
+        return;
+    }
+    (count..width).for_each(|_| out(b'0'));
+    while let Some(digit) = value.checked_div(unit) {
+        out(b'0' + (digit % 10) as u8);
+        unit /= 10;
+    }
 }
 
 /// Roman numerals and what they stand for.
@@ -388,6 +448,64 @@ pub fn spell(value: i64, out: &mut impl FnMut(u8)) -> Option<()> {
         put(name);
     }
     Some(())
+}
+
+/// The number that English words say: as [`spell`] writes it, also in capitals, with `and`, and with
+/// spaces for hyphens.
+pub fn unspell(text: &str) -> Option<i64> {
+    let mut words = text.split([' ', '-']).filter(|word| !word.is_empty()).peekable();
+    let is = |word: &str, wanted: &str| word.eq_ignore_ascii_case(wanted);
+    let negative = words.next_if(|word| is(word, "minus")).is_some();
+    // The whole, the part below the last `thousand` or `million`, and what was said last of it.
+    let (mut whole, mut part, mut said) = (0i64, 0i64, Said::Nothing);
+    let mut least = i64::MAX;
+    while let Some(word) = words.next() {
+        let unit = UNITS.iter().position(|unit| is(word, unit)).map(|at| at as i64);
+        let ten = TENS.iter().position(|ten| !ten.is_empty() && is(word, ten)).map(|at| at as i64);
+        match (unit, ten) {
+            (Some(0), _) if whole == 0 && said == Said::Nothing && words.peek().is_none() => return Some(0),
+            (Some(value @ 1..), _) if said.takes(value) => (part, said) = (part + value, Said::Units(value)),
+            (_, Some(tens)) if matches!(said, Said::Nothing | Said::Hundred) => {
+                (part, said) = (part + tens * 10, Said::Tens);
+            }
+            _ if is(word, "hundred") && matches!(said, Said::Units(1..=9)) && part < 10 => {
+                (part, said) = (part * 100, Said::Hundred);
+            }
+            _ if is(word, "and") && (said == Said::Hundred || whole > 0 && said == Said::Nothing) => {
+                words.peek()?;
+            }
+            _ => {
+                let scale = [(1_000, "thousand"), (1_000_000, "million")];
+                let (scale, _) = scale.into_iter().find(|(scale, name)| is(word, name) && *scale < least)?;
+                if part == 0 {
+                    return None;
+                }
+                (whole, part, said, least) = (whole + part * scale, 0, Said::Nothing, scale);
+            }
+        }
+    }
+    let value = whole + part;
+    (value > 0).then_some(if negative { -value } else { value })
+}
+
+/// What was said last of a number below a thousand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Hundred,
+    Tens,
+    Units(i64),
+}
+
+impl Said {
+    /// Whether a number below twenty may follow.
+    fn takes(self, value: i64) -> bool {
+        match self {
+            Said::Nothing | Said::Hundred => true,
+            Said::Tens => value < 10,
+            Said::Units(_) => false,
+        }
+    }
 }
 
 fn below_thousand(value: usize, put: &mut impl FnMut(&str)) -> Option<()> {

@@ -59,8 +59,11 @@ pub(super) fn id(text: &[u8], from: usize) -> Span {
         let start = at;
         let (mut joints, mut digit) = (0, false);
         loop {
-            while let Some(byte) = text.get(at).filter(|byte| is_alphanumeric(**byte)) {
-                digit |= byte.is_ascii_digit();
+            while let Some(&byte) = text.get(at)
+                && is_alphanumeric(byte)
+            {
+                // Among those, digits come first.
+                digit |= byte <= b'9';
                 at += 1;
             }
             // A joint has letters or digits on both sides.
@@ -133,12 +136,13 @@ pub(super) fn email(text: &[u8], from: usize) -> Span {
     let mut at = from;
     loop {
         at += text.get(at..)?.iter().position(|byte| *byte == b'@')?;
-        let start = back(text, from, at, |byte| is_alphanumeric(byte) || b"._%+-".contains(&byte));
+        let start =
+            back(text, from, at, |byte| is_alphanumeric(byte) || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-'));
         let start = past(text, start, |byte| byte == b'.');
-        let end = past(text, at + 1, |byte| is_alphanumeric(byte) || b".-".contains(&byte));
-        let end = back(text, at + 1, end, |byte| b".-".contains(&byte));
+        let end = past(text, at + 1, |byte| is_alphanumeric(byte) || matches!(byte, b'.' | b'-'));
+        let end = back(text, at + 1, end, |byte| matches!(byte, b'.' | b'-'));
         let domain = text.get(at + 1..end)?;
-        if start < at && domain.contains(&b'.') && !domain.starts_with(b".") {
+        if start < at && domain.first() != Some(&b'.') && super::text::find(domain, b".").is_some() {
             return Some((start, end));
         }
         at = end.max(at + 1);

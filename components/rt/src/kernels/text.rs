@@ -3,6 +3,9 @@
 
 use super::case;
 
+/// The longest text that an operator may make, in bytes; longer ones are undefined.
+pub const MAX_TEXT: usize = 16 << 20;
+
 pub use super::class::{CLASSES, Class, class_named, token, tokens};
 
 #[inline(never)]
@@ -267,6 +270,9 @@ pub fn letters(text: &str, out: &mut impl FnMut(u8)) {
 /// speed that the short constants of programs need.
 pub fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     let Some((&first, rest)) = part.split_first() else { return Some(0) };
+    if rest.is_empty() {
+        return find_byte(text, first);
+    }
     let last = text.len().checked_sub(part.len())?;
     let second = rest.first().copied();
     let mut at = 0;
@@ -289,6 +295,27 @@ pub fn find(text: &[u8], part: &[u8]) -> Option<usize> {
             }
             at += 1;
         }
+    }
+    None
+}
+
+fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
+    let (words, rest) = text.as_chunks::<8>();
+    let mut at = 0;
+    for word in words {
+        let off = u64::from_le_bytes(*word) ^ repeat(byte);
+        // The lowest of the bits that say where a byte is zero is right.
+        let zeros = off.wrapping_sub(repeat(1)) & !off & repeat(0x80);
+        if zeros != 0 {
+            return Some(at + zeros.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    for other in rest {
+        if *other == byte {
+            return Some(at);
+        }
+        at += 1;
     }
     None
 }

@@ -70,6 +70,15 @@ pub struct Recipe {
     /// How long to look for a program, in seconds of a slow machine
     #[arg(long, value_name = "N", default_value_t = 20)]
     seconds: u64,
+    /// Who looks for the program: extract, or a teacher (--teacher) and then extract with its ideas
+    #[arg(long, value_enum, default_value_t = Synth::Enum)]
+    synth: Synth,
+    /// How often the teacher is asked for programs, with --synth teacher
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// How many programs the teacher may propose at once, with --synth teacher
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    proposals: u32,
     #[command(flatten)]
     teacher: TeacherOptions,
     /// Let the gate with this digest decide instead of the built-in one
@@ -78,6 +87,13 @@ pub struct Recipe {
     /// Run what is known from an earlier compile again, and all else twice, and compare
     #[arg(long)]
     audit: bool,
+}
+
+/// Who looks for a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Synth {
+    Enum,
+    Teacher,
 }
 
 impl Opts {
@@ -144,6 +160,10 @@ impl Recipe {
         predicates: Vec<Predicate>,
         place: impl FnOnce(&[u8]) -> Result<(), Failure>,
     ) -> Result<(JobReport, Record), Failure> {
+        if self.synth == Synth::Teacher && !self.teacher.is_named() {
+            return Err(Failure::new(Exit::Usage, "no-teacher", "--synth teacher, and nobody to ask")
+                .help("name a model with --teacher model:PROVIDER/NAME, and for a paid one give --spend-cap-usd"));
+        }
         let trusted = self.trust_gate.as_deref().map(digest).transpose()?;
         let observations = observations(store, &contract)?;
         let runs = store.runs(&contract.task, &contract.scope)?;
@@ -186,6 +206,11 @@ impl Recipe {
             Record::new().with("seed", self.seed).with("steps", self.seconds.saturating_mul(STEPS_PER_SECOND));
         if self.no_optimize {
             config.set("optimize", Value::Bool(false));
+        }
+        if self.synth == Synth::Teacher {
+            config.set("synth", "teacher");
+            config.set("rounds", self.rounds);
+            config.set("proposals", self.proposals);
         }
         if let Some(module) = &self.module {
             config.set("module", STANDARD.encode(files::read_wasm(module)?));

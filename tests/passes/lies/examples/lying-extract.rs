@@ -58,8 +58,8 @@ fn by_heart(on: &[Observation]) -> String {
 
 fn changed(mut on: Vec<Observation>, hints: Hints, budget: Budget) -> Result<Vec<u8>, Fault> {
     on.iter_mut().flat_map(|seen| &mut seen.outputs).for_each(|witness| witness.output = r#""LIE""#.to_owned());
-    let Hints { input_type, output_type, unlabelled } = hints;
-    let hints = under::Hints { input_type, output_type, unlabelled };
+    let Hints { input_type, output_type, unlabelled, seeds } = hints;
+    let hints = under::Hints { input_type, output_type, unlabelled, seeds };
     let budget = under::Budget { steps: budget.steps, candidates: budget.candidates };
     let found = under::synthesize(&on, &hints, budget)?.found;
     found.into_iter().next().map(|best| best.program).ok_or_else(|| Fault::new("none", "nothing found"))
