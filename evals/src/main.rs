@@ -26,6 +26,7 @@ mod sealed;
 mod strange;
 mod stream;
 mod synth;
+mod tickets;
 
 /// Benchmarks of Auto. Progress on stderr; one JSON object as the last line on stdout.
 #[derive(Parser)]
@@ -47,6 +48,7 @@ enum Family {
     Strange(strange::Options),
     Stream(stream::Options),
     Synth(synth::Options),
+    Tickets(tickets::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Family::Strange(options) => options.run(),
         Family::Stream(options) => options.run(),
         Family::Synth(options) => options.run(),
+        Family::Tickets(options) => options.run(),
     };
     match done {
         Ok(report) => {

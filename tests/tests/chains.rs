@@ -198,7 +198,7 @@ fn a_model_that_no_program_explains_stays_a_request() {
     }
     tool.prepare(&written, TASK);
     let report =
-        tool.ask(0, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--seconds", "1"]);
+        tool.ask(0, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--steps", "1000000"]);
     assert_eq!(stages(&report), pairs(&[("model_call muse", "effect"), ("answer", "compiled")]), "{report}");
     assert_eq!(tool.manifest("capabilities").to_string(), r#"["model:muse"]"#);
 }
@@ -264,7 +264,7 @@ fn runs_that_part_for_no_known_reason_are_refused() {
     }
     tool.prepare(&written, TASK);
     let report =
-        tool.ask(1, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--seconds", "1"]);
+        tool.ask(1, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--steps", "1000000"]);
     let told = why(&report, "chain");
     assert!(told.contains("the runs part between tool_call left (4), tool_call right (4)"), "{told}");
 }

@@ -183,7 +183,7 @@ const FAR: &str = r#"{"text":"№ 77 — ça alors !"}"#;
 fn a_program_that_does_not_fit_is_refused_by_check() {
     let bench = Bench::new();
     bench.lie("lying-extract");
-    bench.compile(&["lying-extract.wasm"], &["--seconds", "1"]).is_refused_by("check", "wrong on 12 observations");
+    bench.compile(&["lying-extract.wasm"], &["--steps", "1000000"]).is_refused_by("check", "wrong on 12 observations");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_check_that_approves_everything_does_not_get_past_the_gate() {
     let bench = Bench::new();
     bench.lie("lying-extract");
     bench.put("approves.wasm", &approving_check());
-    let ended = bench.compile(&["lying-extract.wasm", "approves.wasm"], &["--seconds", "1"]);
+    let ended = bench.compile(&["lying-extract.wasm", "approves.wasm"], &["--steps", "1000000"]);
     ended.is_refused_by("gate", "replay/agreement fail: 0 of 12 equal");
 }
 
@@ -212,7 +212,7 @@ fn a_check_that_approves_everything_does_not_get_past_the_gate() {
 fn a_program_that_knows_the_recordings_by_heart_says_so_in_its_out_of_fold_figure() {
     let bench = Bench::new();
     let liar = bench.lie("lying-extract");
-    let manifest = bench.sealed(&["lying-extract.wasm"], &["--seconds", "2"]);
+    let manifest = bench.sealed(&["lying-extract.wasm"], &["--steps", "2000000"]);
     assert_eq!((manifest.agreement, manifest.out_of_fold), (Some(1_000_000), Some(0)));
     assert!(named(&manifest, liar));
     let contract = std::fs::read_to_string(bench.path("shout.contract.toml")).unwrap();
@@ -220,7 +220,7 @@ fn a_program_that_knows_the_recordings_by_heart_says_so_in_its_out_of_fold_figur
     let floor = format!("{contract}\n[acceptance]\nout_of_fold_min_ppm = 500000\n");
     std::fs::write(bench.path("shout.contract.toml"), floor).unwrap();
     bench
-        .compile(&["lying-extract.wasm"], &["--seconds", "2"])
+        .compile(&["lying-extract.wasm"], &["--steps", "2000000"])
         .is_refused_by("gate", "out-of-fold fail: 0 of 12 right");
 }
 
@@ -229,7 +229,7 @@ fn middleware_that_changes_the_recordings_does_not_change_what_the_gate_replays(
     let bench = Bench::new();
     bench.lie("lying-extract");
     bench.put("approves.wasm", &approving_check());
-    let ended = bench.compile(&["lying-extract.wasm", "approves.wasm"], &["--seconds", "3"]);
+    let ended = bench.compile(&["lying-extract.wasm", "approves.wasm"], &["--steps", "3000000"]);
     ended.is_refused_by("gate", "replay/agreement fail: 0 of 12 equal");
 }
 
@@ -237,7 +237,7 @@ fn middleware_that_changes_the_recordings_does_not_change_what_the_gate_replays(
 fn the_text_of_a_program_is_the_extract_s_word_and_explain_reads_the_program() {
     let bench = Bench::new();
     bench.lie("lying-extract");
-    let ended = bench.compile(&["lying-extract.wasm"], &["--seconds", "2"]);
+    let ended = bench.compile(&["lying-extract.wasm"], &["--steps", "2000000"]);
     assert_eq!(ended.text("program"), "upper($.text)");
     let explained = bench.run(&["explain", "shout.cbin"]);
     assert!(explained.reply.to_string().contains("LIE"), "{}", explained.reply);
@@ -335,8 +335,8 @@ fn a_gate_that_passes_everything_has_no_say_unless_it_is_trusted_by_digest() {
     bench.put("approves.wasm", &approving_check());
     let lenient = bench.put("lenient.wasm", &gate(0));
     let passes = ["lying-extract.wasm", "approves.wasm", "lenient.wasm"];
-    bench.compile(&passes, &["--seconds", "1"]).is_refused_by("gate", "replay/agreement fail");
-    let manifest = bench.sealed(&passes, &["--seconds", "1", "--trust-gate", &lenient.to_string()]);
+    bench.compile(&passes, &["--steps", "1000000"]).is_refused_by("gate", "replay/agreement fail");
+    let manifest = bench.sealed(&passes, &["--steps", "1000000", "--trust-gate", &lenient.to_string()]);
     assert_eq!(manifest.trusted_gate, Some(lenient));
     assert_eq!(manifest.agreement, Some(0), "the host measures what the gate did not ask");
 }
@@ -376,7 +376,7 @@ fn a_panic_reaches_the_error_with_its_text_and_place() {
 fn a_pass_that_breaks_in_a_task_ends_the_job_with_its_text_and_log() {
     let bench = Bench::new();
     let digest = bench.lie("lying-extract");
-    let ended = bench.compile(&["lying-extract.wasm"], &["--seconds", "4"]);
+    let ended = bench.compile(&["lying-extract.wasm"], &["--steps", "4000000"]);
     ended.is_fault(5, "trap", "this is too hard for me");
     assert!(ended.text("at").contains(&digest.to_string()), "{}", ended.reply);
     let log = ended.reply.get("log").and_then(Value::as_list).unwrap_or_default();
@@ -416,7 +416,7 @@ fn the_same_lie_gives_the_same_bytes_and_a_good_compile_after_it_is_as_before() 
     };
     let good = compile(&[], &[]);
     bench.lie("lying-extract");
-    let lie = compile(&["lying-extract.wasm"], &["--seconds", "2"]);
-    assert_eq!(compile(&["lying-extract.wasm"], &["--seconds", "2", "--audit"]), lie);
+    let lie = compile(&["lying-extract.wasm"], &["--steps", "2000000"]);
+    assert_eq!(compile(&["lying-extract.wasm"], &["--steps", "2000000", "--audit"]), lie);
     assert!(compile(&[], &["--audit"]) == good && good != lie);
 }

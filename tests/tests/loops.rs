@@ -202,7 +202,7 @@ fn a_stage_that_no_program_explains_is_a_table_where_the_contract_asks_for_no_ru
         written.push(write(&tool, number, &format!("{word:?}"), &format!("{said:?}"), &steps));
     }
     tool.prepare(&written, TASK);
-    let compile = ["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--seconds", "1"];
+    let compile = ["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--steps", "1000000"];
     let refused = tool.ask(1, &compile);
     assert!(why(&refused, "chain").starts_with("model_call muse: what it gives cannot be told"), "{refused}");
     let contract = TASK.replacen('0', "1", 1) + "[acceptance]\nmemorise = true\n";

@@ -22,7 +22,8 @@ fn told(title: &str, contract: &str, runs: Runs) -> String {
         })
         .collect();
     tool.prepare(&written, contract);
-    let output = tool.run(&["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--seconds", "1"]);
+    let output =
+        tool.run(&["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin", "--steps", "1000000"]);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*folder.to_string_lossy(), "DIR");
     let code = output.status.code().unwrap_or(-1);
     let told = format!("{}{}", text(&output.stdout), text(&output.stderr));

@@ -15,6 +15,8 @@ pub struct Config {
     pub folds: usize,
     /// The extractor's budget in its own steps.
     pub steps: u64,
+    /// Programs to start from, in text form.
+    pub start: Vec<String>,
     /// How many programs to ask for; default 8.
     pub candidates: u32,
     /// The share of held-out inputs the guard must admit, in parts per million.
@@ -50,6 +52,7 @@ impl Config {
             seed: 0,
             folds: 5,
             steps: 20_000_000,
+            start: Vec::new(),
             candidates: 8,
             quantile: 950_000,
             optimize: true,
@@ -65,6 +68,12 @@ impl Config {
                 "seed" => config.seed = number()?,
                 "folds" => config.folds = small()? as usize,
                 "steps" => config.steps = number()?,
+                "start" => {
+                    let texts = value.as_list().and_then(|texts| {
+                        texts.iter().map(|text| text.as_text().map(str::to_owned)).collect::<Option<Vec<String>>>()
+                    });
+                    config.start = texts.ok_or_else(|| bad("start is not a list of texts".into()))?;
+                }
                 "candidates" => config.candidates = small()?,
                 "quantile" => config.quantile = small()?,
                 "optimize" => {
@@ -99,9 +108,16 @@ mod tests {
     fn unknown_keys_and_wrong_kinds_are_refused() {
         assert_eq!(Config::read("{}").ok().map(|config| config.folds), Some(5));
         assert_eq!(Config::read("{\"seed\":7}").ok().map(|config| config.seed), Some(7));
-        for text in
-            ["{\"sead\":7}", "{\"seed\":-1}", "{\"seed\":1.0}", "[]", "{\"module\":\"?\"}", "{\"synth\":\"llm\"}", "{"]
-        {
+        for text in [
+            "{\"sead\":7}",
+            "{\"seed\":-1}",
+            "{\"seed\":1.0}",
+            "[]",
+            "{\"module\":\"?\"}",
+            "{\"start\":[1]}",
+            "{\"synth\":\"llm\"}",
+            "{",
+        ] {
             assert_eq!(Config::read(text).err().map(|fault| fault.code).as_deref(), Some("bad-config"), "{text}");
         }
     }

@@ -29,6 +29,8 @@ mod table;
 mod teacher;
 mod wire;
 
+use std::borrow::Cow;
+
 use auto_json::Value;
 use auto_schema::contract::{Contract, Divergent, Match};
 use auto_schema::ir::{Body, Graph};
@@ -47,6 +49,12 @@ use chain::Made;
 use config::{Config, Synth};
 use report::Report;
 use teacher::Asked;
+
+/// All parts per million.
+const MILLION: u32 = 1_000_000;
+
+/// The most observations that the program of a fold is made from.
+const MOST_FOLD_ROWS: usize = 4_000;
 
 pub(crate) const SYNTHESIZE: &str = "auto:pass/extract@0.1.0#synthesize";
 
@@ -126,7 +134,8 @@ fn compiled(
         input_type: contract.input.to_string(),
         output_type: contract.output.to_string(),
         unlabelled: observations.iter().filter(|one| !settled(one)).map(|one| one.input.clone()).collect(),
-        seeds: Vec::new(),
+        start: config.start.clone(),
+        wrong_max_ppm: wrong_max_ppm(contract, observations, known.len()),
     };
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
     let mut folds = folds::folds(&inputs, config.folds, config.seed);
@@ -137,10 +146,18 @@ fn compiled(
         match teacher::asked(config, &hints, observations, &known, folds.first(), report)? {
             Asked::Program(Proposal { program, cost, text }) => {
                 let best = Candidate { program, cost, text };
-                let without = Search { found: vec![best.clone()], steps: 0, exhausted: false, notes: Vec::new() };
-                return work.concluded(best, &folds, std::iter::once(Ok(without)), report);
+                let without = Search {
+                    found: vec![best.clone()],
+                    steps: 0,
+                    exhausted: false,
+                    notes: Vec::new(),
+                    wrong: Vec::new(),
+                    question: None,
+                };
+                let wrong = Wrong { rows: &[], max_ppm: 0 };
+                return work.concluded(best, wrong, &folds, std::iter::once(Ok(without)), report);
             }
-            Asked::Ideas(ideas) => hints.seeds = ideas,
+            Asked::Ideas(ideas) => hints.start.extend(ideas),
             Asked::Refused => return Ok(None),
         }
     }
@@ -148,14 +165,14 @@ fn compiled(
     // Alone first: where there is no rule, the folds have none to show.
     let everything = synthesize(config, &hints, &known, &[Vec::new()], config.candidates)?.into_iter().next();
     let whole = everything.unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    match program(search_result(whole)?, contract, &known, report) {
-        Some(Ok(best)) => {
-            let searches = synthesize(config, &hints, &known, &folds, 1)?.into_iter();
-            work.concluded(best, &folds, searches, report)
-        }
-        Some(Err(why)) => model::compiled(config, contract, &taught, &why, report),
-        None => Ok(None),
-    }
+    let (best, wrong) = match program(search_result(whole)?, contract, &known, report) {
+        Some(Ok(found)) => found,
+        Some(Err(why)) => return model::compiled(config, contract, &taught, &why, report),
+        None => return Ok(None),
+    };
+    let wrong = Wrong { rows: &wrong, max_ppm: hints.wrong_max_ppm };
+    let searches = synthesize(config, &hints, &known, &folds, 1)?.into_iter();
+    work.concluded(best, wrong, &folds, searches, report)
 }
 
 /// What a program is to be made for.
@@ -165,31 +182,75 @@ struct Work<'w> {
     known: &'w [Observation],
 }
 
+/// The observations that a program says it gets wrong, and how many may be.
+struct Wrong<'w> {
+    rows: &'w [u32],
+    max_ppm: u32,
+}
+
 impl Work<'_> {
     /// From a program to a draft, or none where it does not fit; `without` are what was found
     /// without each fold.
     fn concluded(
         &self,
         best: Candidate,
+        wrong: Wrong<'_>,
         folds: &[Vec<usize>],
         without: impl Iterator<Item = Result<Search, Fault>>,
         report: &mut Report,
     ) -> Result<Option<Draft>, Fault> {
         let Work { config, contract, known } = *self;
-        let finding = check(&best.program, known)?;
-        if let Some(counterexample) = finding.counterexamples.first() {
-            report.contradicted(finding.checked - finding.agreeing, counterexample);
-            return Ok(None);
-        }
-        report.passed("check", format!("fits {} of {} observations", finding.agreeing, finding.checked));
+        let Some(fitted) = checked(&best, wrong.rows, wrong.max_ppm, known, report)? else { return Ok(None) };
 
-        let optimized = optimized(config, &best.program, known, report)?;
+        let optimized = optimized(config, &best.program, &fitted, report)?;
         let held_out = held_out(optimized.is_some(), known, folds, without)?;
         report.held_out(&held_out, folds.len());
         let program = optimized.unwrap_or(best.program);
         let program = draft::guarded(config, contract, known, program, &held_out, report)?;
         draft::drafted(program, held_out, report).map(Some)
     }
+}
+
+/// How many of the `known` observations a program may get wrong, in parts per million: as many
+/// as the contract allows, less those that have no one output.
+fn wrong_max_ppm(contract: &Contract, observations: &[Observation], known: usize) -> u32 {
+    let share = MILLION - contract.acceptance.agreement_min_ppm.unwrap_or(MILLION).min(MILLION);
+    let allowed = observations.len() as u64 * u64::from(share) / u64::from(MILLION);
+    let unsettled = observations.iter().filter(|one| !settled(one)).count() as u64;
+    let ppm = (allowed.saturating_sub(unsettled) * u64::from(MILLION)).div_ceil((known as u64).max(1));
+    u32::try_from(ppm).unwrap_or(MILLION).min(MILLION)
+}
+
+/// The observations that the program gives, where it gives all but those that it says it does
+/// not, and these are no more than may be wrong; they are named.
+fn checked<'k>(
+    best: &Candidate,
+    wrong: &[u32],
+    wrong_max_ppm: u32,
+    known: &'k [Observation],
+    report: &mut Report,
+) -> Result<Option<Cow<'k, [Observation]>>, Fault> {
+    let is_wrong = |row: usize| u32::try_from(row).is_ok_and(|row| wrong.contains(&row));
+    let missed: Vec<Observation> = wrong.iter().filter_map(|&row| known.get(row as usize)).cloned().collect();
+    let fitted = match missed.as_slice() {
+        [] => Cow::Borrowed(known),
+        _ => known.iter().enumerate().filter(|(row, _)| !is_wrong(*row)).map(|(_, one)| one.clone()).collect(),
+    };
+    let finding = check(&best.program, &fitted)?;
+    if let Some(counterexample) = finding.counterexamples.first() {
+        report.contradicted(finding.checked - finding.agreeing, counterexample);
+        return Ok(None);
+    }
+    let allowed = known.len() as u64 * u64::from(wrong_max_ppm) / u64::from(MILLION);
+    if missed.len() as u64 > allowed {
+        report.refused("check", format!("the program is wrong on {} observations, {allowed} may be", missed.len()));
+        return Ok(None);
+    }
+    report.passed("check", format!("fits {} of {} observations", finding.agreeing, known.len()));
+    if !missed.is_empty() {
+        report.missed(&check(&best.program, &missed)?.counterexamples, &missed);
+    }
+    Ok(Some(fitted))
 }
 
 /// The program as the optimize pass rewrites it, where that is asked for and fits every
@@ -243,12 +304,12 @@ fn program(
     contract: &Contract,
     known: &[Observation],
     report: &mut Report,
-) -> Option<Result<Candidate, String>> {
+) -> Option<Result<(Candidate, Vec<u32>), String>> {
     let why = match search {
         Ok(search) => match search.found.first() {
             Some(best) => {
-                report.program(&best.text, best.cost, search.steps);
-                return Some(Ok(best.clone()));
+                report.program(best, &search);
+                return Some(Ok((best.clone(), search.wrong)));
             }
             None => unexplained(&search),
         },
@@ -263,7 +324,7 @@ fn program(
         return None;
     };
     report.passed("table", format!("{} recorded inputs, because the contract says memorise = true", known.len()));
-    Some(Ok(Candidate { program, cost: u32::MAX, text }))
+    Some(Ok((Candidate { program, cost: u32::MAX, text }, Vec::new())))
 }
 
 /// What a program can be made from: observations with one output and no error, those with several
@@ -336,9 +397,14 @@ pub(crate) fn synthesize(
     candidates: u32,
 ) -> Result<Vec<Result<Search, Fault>>, Fault> {
     let mut tasks = Vec::new();
+    // A program to start from may have been made from what a fold holds out.
+    let unaided = Hints { start: Vec::new(), ..hints.clone() };
     for fold in without {
         let rows = known.iter().enumerate().filter(|(row, _)| fold.binary_search(row).is_err());
-        let rows: Vec<&Observation> = rows.map(|(_, one)| one).collect();
+        // Of many, enough to find the rule again; all that are held out are still answered.
+        let step = if fold.is_empty() { 1 } else { (known.len() - fold.len()).div_ceil(MOST_FOLD_ROWS).max(1) };
+        let rows: Vec<&Observation> = rows.map(|(_, one)| one).step_by(step).collect();
+        let hints = if fold.is_empty() { hints } else { &unaided };
         let budget = Budget { steps: config.steps, candidates };
         tasks.push(Task { target: SYNTHESIZE.into(), arguments: wire::synthesis(&rows, hints, &budget) });
     }
@@ -403,7 +469,7 @@ pub(crate) fn unexplained(search: &Search) -> String {
     let how = if search.exhausted {
         "no program of the language up to the depth limit fits every observation"
     } else {
-        "no program was found within the budget; raise --seconds"
+        "no program was found within the budget; raise --steps"
     };
     [&[how.to_owned()], search.notes.as_slice()].concat().join("; ")
 }

@@ -48,7 +48,8 @@ pub fn rules(
             input_type: contract.input.to_string(),
             output_type: field.ty.to_string(),
             unlabelled: Vec::new(),
-            seeds: Vec::new(),
+            start: Vec::new(),
+            wrong_max_ppm: 0,
         };
         let whole = synthesize(config, &hints, &rows, &[Vec::new()], 1)?.into_iter().next();
         let Some(whole) = whole.map(expression).transpose()?.flatten() else { continue };

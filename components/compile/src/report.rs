@@ -4,8 +4,12 @@ use auto_json::{Record, Value};
 
 use crate::bindings::auto::host::artifact::Sealed;
 use crate::bindings::auto::pass::check::Counterexample;
+use crate::bindings::auto::pass::extract::{Candidate, Search};
 use crate::bindings::auto::pass::gate::{Finding, Status};
-use crate::bindings::auto::pass::types::{Novelty, Outcome, Scored};
+use crate::bindings::auto::pass::types::{Novelty, Observation, Outcome, Scored};
+
+/// The most observations that are named one by one.
+const MOST_NAMED: usize = 100;
 
 /// The report, as it grows.
 #[derive(Default)]
@@ -39,11 +43,33 @@ impl Report {
         self.details.set("stages", self.stages.clone());
     }
 
-    /// The program that extraction found.
-    pub fn program(&mut self, text: &str, cost: u32, steps: u64) {
-        self.passed("extract", format!("found a program of cost {cost} in {steps} steps"));
-        self.details.set("program", text);
-        self.details.set("extract_steps", steps);
+    /// The program that extraction found, and what is to know about it.
+    pub fn program(&mut self, best: &Candidate, search: &Search) {
+        self.passed("extract", format!("found a program of cost {} in {} steps", best.cost, search.steps));
+        self.details.set("program", best.text.as_str());
+        self.details.set("extract_steps", search.steps);
+        search.notes.iter().for_each(|note| self.remark("extract", note));
+        if let Some(question) = &search.question {
+            let asked = Record::new()
+                .with("input", question.input.as_str())
+                .with("first", question.first.as_str())
+                .with("other", question.other.as_str());
+            self.details.set("question", asked);
+        }
+    }
+
+    /// The observations that the program gets wrong, which are as few as may be.
+    pub fn missed(&mut self, counterexamples: &[Counterexample], missed: &[Observation]) {
+        let shown = |one: &Counterexample| {
+            let got = one.got.as_deref().unwrap_or("nothing");
+            format!("for {} it gives {got}, recorded was {}, at {}", one.input, one.expected, one.at)
+        };
+        let some: Vec<String> = counterexamples.iter().map(shown).collect();
+        let why =
+            format!("{} observations are taken for wrong, as the contract allows: {}", missed.len(), some.join("; "));
+        self.remark("check", why);
+        let inputs: Vec<Value> = missed.iter().take(MOST_NAMED).map(|one| one.input.as_str().into()).collect();
+        self.details.set("taken_for_wrong", inputs);
     }
 
     /// The program that a teacher proposed.

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::bindings::auto::pass::distill::{Given, Options, Trained};
-use crate::bindings::auto::pass::extract::{Budget, Candidate, Hints, Search};
+use crate::bindings::auto::pass::extract::{Budget, Candidate, Hints, Question, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation};
 
 /// The arguments of `auto:pass/extract#synthesize`.
@@ -15,7 +15,8 @@ pub fn synthesis(on: &[&Observation], hints: &Hints, budget: &Budget) -> String 
         .with("input_type", hints.input_type.as_str())
         .with("output_type", hints.output_type.as_str())
         .with("unlabelled", texts(&hints.unlabelled))
-        .with("seeds", texts(&hints.seeds));
+        .with("start", texts(&hints.start))
+        .with("wrong_max_ppm", hints.wrong_max_ppm);
     let budget = Record::new().with("steps", budget.steps).with("candidates", budget.candidates);
     let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
     Value::List(vec![observations.into(), hints.into(), budget.into()]).canonical().into_string()
@@ -86,12 +87,23 @@ fn read_search(result: &str) -> Option<Search> {
     let value = Value::parse(result).ok()?;
     let found: Option<Vec<Candidate>> = value.get("found")?.as_list()?.iter().map(candidate).collect();
     let notes = value.get("notes")?.as_list()?.iter().map(|note| note.as_text().map(str::to_owned));
+    let wrong = value.get("wrong")?.as_list()?.iter().map(|at| at.as_u64().and_then(|at| u32::try_from(at).ok()));
     Some(Search {
         found: found?,
         steps: value.get("steps")?.as_u64()?,
         exhausted: value.get("exhausted")?.as_bool()?,
         notes: notes.collect::<Option<_>>()?,
+        wrong: wrong.collect::<Option<_>>()?,
+        question: match value.get("question") {
+            None | Some(Value::Null) => None,
+            Some(asked) => Some(question(asked)?),
+        },
     })
+}
+
+fn question(value: &Value) -> Option<Question> {
+    let text = |name| value.get(name)?.as_text().map(str::to_owned);
+    Some(Question { input: text("input")?, first: text("first")?, other: text("other")? })
 }
 
 fn candidate(value: &Value) -> Option<Candidate> {

@@ -20,6 +20,9 @@ const FIELD_COST: u32 = 2;
 /// What a root costs at most: which of them it is, not how it is reached.
 const MAX_ROOT_COST: u32 = 6;
 
+/// What a part of a program that the search started from costs at most.
+const MAX_GIVEN_COST: u32 = 10;
+
 /// What a mined constant costs at most.
 const MAX_MINED_COST: u32 = 5;
 
@@ -36,6 +39,8 @@ const MAX_PAIR_COST: u32 = 9;
 #[derive(Clone, Copy, Debug)]
 enum Node {
     Root(u32),
+    /// A part of a program that the search started from.
+    Given(u32),
     Field(TermId, u32),
     /// An operator on a term and up to two constants, or on two terms.
     Call(Op, TermId, Argument, Argument),
@@ -100,6 +105,14 @@ impl Bank {
         bank
     }
 
+    /// Adds an expression that is not there yet, as cheap as it may be.
+    pub fn give(&mut self, expression: Expr, column: &[Id], interner: &Interner) {
+        let cost = auto_lang::cost(&expression).min(MAX_GIVEN_COST);
+        let node = Node::Given(self.roots.len() as u32);
+        self.roots.push(expression);
+        self.add(node, cost, column, interner);
+    }
+
     /// How many rows its columns have.
     pub fn rows(&self) -> usize {
         self.rows
@@ -133,7 +146,7 @@ impl Bank {
             Node::Call(Op::First | Op::Last | Op::Nth, list, ..) => {
                 matches!(self.term(list).node, Node::Root(_) | Node::Field(..))
             }
-            Node::Call(..) => false,
+            Node::Call(..) | Node::Given(_) => false,
         }
     }
 
@@ -182,7 +195,7 @@ impl Bank {
 
     fn node_expr(&self, node: &Node, interner: &Interner) -> Expr {
         match *node {
-            Node::Root(root) => self.roots[root as usize].clone(),
+            Node::Root(root) | Node::Given(root) => self.roots[root as usize].clone(),
             Node::Field(of, key) => self.expr(of, interner).field(self.keys[key as usize].as_str()),
             Node::Call(op, first, second, third) => {
                 let mut arguments = vec![self.expr(first, interner)];
@@ -343,7 +356,7 @@ impl Bank {
             column.push(interner.intern_option(value));
         }
         // Long texts take their time, and room.
-        meter.take(bytes / 256);
+        meter.take(bytes / 32);
         if let Argument::Term(first) = arguments[0] {
             self.add(Node::Call(op, first, arguments[1], arguments[2]), cost, &column, interner);
         }

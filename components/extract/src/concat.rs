@@ -85,7 +85,7 @@ pub fn deduce(
     let most = most.min(table + table / 2 + 24);
     let mut sample = first_rows(targets, rows);
     loop {
-        let (parts, cost) = Search::new(targets, &sample, rows, material).shortest(most, meter)?;
+        let (parts, cost) = Search::new(targets, &sample, rows, material, meter).shortest(most, meter)?;
         let wrong = rows.iter().find(|&&row| !spells(targets[row], row, &parts, material));
         match wrong {
             None => return Some((related(parts, targets, rows, material), cost)),
@@ -174,10 +174,20 @@ struct Reached {
 }
 
 impl<'a> Search<'a> {
-    fn new(targets: &[&'a str], sample: &'a [usize], rows: &[usize], material: &Material<'a>) -> Search<'a> {
+    fn new(
+        targets: &[&'a str],
+        sample: &'a [usize],
+        rows: &[usize],
+        material: &Material<'a>,
+        meter: &mut Meter,
+    ) -> Search<'a> {
         let own: Vec<&str> = sample.iter().map(|&row| targets[row]).collect();
         let cutters = material.sources.iter().enumerate();
-        let cutters = cutters.flat_map(|(index, source)| Cutter::all(index, source, sample, rows, &own)).collect();
+        let cutters: Vec<Cutter> =
+            cutters.flat_map(|(index, source)| Cutter::all(index, source, sample, rows, &own)).collect();
+        // Each looked where every position of its source is.
+        let positions: usize = cutters.iter().map(|cutter| material.sources[cutter.source()].positions.len()).sum();
+        meter.take(positions * (16 + rows.len()) / 128);
         let starts = occurrences(own[0], sample, material.pieces);
         Search {
             targets: own,

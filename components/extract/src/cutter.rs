@@ -141,9 +141,14 @@ impl<'a> Cutter<'a> {
             {
                 cutter.by_byte.entry(byte).or_default().push(number);
             }
-            cutter.places.push((Rc::new(place.clone()), own));
+            cutter.places.push((place.clone(), own));
         }
         cutter
+    }
+
+    /// Which source it cuts.
+    pub fn source(&self) -> usize {
+        self.index
     }
 
     fn sampled(&self, place: &Place) -> Box<[u32]> {

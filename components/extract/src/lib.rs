@@ -20,7 +20,6 @@ pub mod positions;
 pub mod predicates;
 pub mod rules;
 pub mod search;
-pub mod seeds;
 pub mod solve;
 pub mod values;
 
@@ -45,17 +44,21 @@ impl wit::Guest for Component {
     fn synthesize(on: Vec<types::Observation>, hints: wit::Hints, budget: wit::Budget) -> Result<wit::Search, Fault> {
         let input = type_text(&hints.input_type, "/hints/input-type")?;
         let output = type_text(&hints.output_type, "/hints/output-type")?;
-        let (examples, mut unlabelled) = read(&on)?;
+        let Read { examples, places, mut unlabelled } = read(&on)?;
         for (index, text) in hints.unlabelled.iter().enumerate() {
             unlabelled.push(json(text, &format!("/hints/unlabelled/{index}"))?);
         }
+        let start = hints.start.iter().filter_map(|text| auto_lang::parse(text).ok());
+        let start: Vec<_> = start.filter(|program| auto_lang::type_of(program, &input).is_ok()).collect();
         let problem = Problem {
             examples: &examples,
             unlabelled: &unlabelled,
+            start: &start,
+            wrong_max_ppm: hints.wrong_max_ppm,
             steps: budget.steps,
             candidates: budget.candidates as usize,
         };
-        let found = search::seeded(&problem, &seeds::read(&hints.seeds, &input));
+        let found = search::search(&problem);
         let mut candidates = Vec::new();
         for (program, cost) in &found.programs {
             let graph = auto_lang::graphs::program(program, &input, &output).to_bytes().map_err(|violations| {
@@ -64,18 +67,40 @@ impl wit::Guest for Component {
             })?;
             candidates.push(wit::Candidate { program: graph, cost: *cost, text: program.to_string() });
         }
-        Ok(wit::Search { found: candidates, steps: found.steps, exhausted: found.exhausted, notes: found.notes })
+        let question = found.question.map(|question| {
+            let [first, other] = question.answers.map(|answer| answer.to_string());
+            wit::Question { input: question.input.to_string(), first, other }
+        });
+        Ok(wit::Search {
+            found: candidates,
+            steps: found.steps,
+            exhausted: found.exhausted,
+            notes: found.notes,
+            wrong: found.wrong.into_iter().map(|at| places[at]).collect(),
+            question,
+        })
     }
 }
 
-/// The inputs with an output, and those with none.
-fn read(on: &[types::Observation]) -> Result<(Vec<Example>, Vec<auto_json::Value>), Fault> {
-    let (mut examples, mut unlabelled) = (Vec::new(), Vec::new());
+/// Observations, read.
+struct Read {
+    examples: Vec<Example>,
+    /// Where each example stands among the observations.
+    places: Vec<u32>,
+    /// Inputs with no output.
+    unlabelled: Vec<auto_json::Value>,
+}
+
+fn read(on: &[types::Observation]) -> Result<Read, Fault> {
+    let (mut examples, mut places, mut unlabelled) = (Vec::new(), Vec::new(), Vec::new());
     for (index, mut row) in auto_kit::rows(on)?.into_iter().enumerate() {
         let place = format!("/on/{index}/outputs");
         match (row.outputs.pop(), row.outputs.len()) {
             (None, _) => unlabelled.push(row.input),
-            (Some((output, _)), 0) => examples.push(Example { input: row.input, output }),
+            (Some((output, _)), 0) => {
+                examples.push(Example { input: row.input, output });
+                places.push(index as u32);
+            }
             (Some(_), others) => {
                 let message = format!(
                     "the input {} has {} different outputs, and a program gives one; narrow the scope, or leave it out",
@@ -89,7 +114,7 @@ fn read(on: &[types::Observation]) -> Result<(Vec<Example>, Vec<auto_json::Value
     if examples.is_empty() {
         return Err(Fault::new("no-observations", "no observation has an output; record some"));
     }
-    Ok((examples, unlabelled))
+    Ok(Read { examples, places, unlabelled })
 }
 
 #[cfg(target_arch = "wasm32")]

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::rc::Rc;
 
 use auto_lang::pattern::{Item, Pattern, Position};
 use auto_lang::{Expr, Op};
@@ -62,8 +63,10 @@ const PAIRS: [[Class; 2]; 5] = [
 /// What naming one of them costs.
 const PAIR_COST: u32 = 5;
 
-/// As far as characters are counted.
+/// As far as characters are counted, and in texts that are longer than some bytes.
 const MAX_OFFSET: i32 = 40;
+const NEAR_OFFSET: i32 = 12;
+const SHORT: usize = 100;
 
 /// What both sides of a position cost at most.
 const MAX_PAIR_COST: u32 = 9;
@@ -81,7 +84,7 @@ pub struct Source {
     /// By row: where each item begins and where it ends, a bit for each byte of the text.
     marks: Vec<Marks>,
     /// By cost.
-    pub positions: Vec<Place>,
+    pub positions: Vec<Rc<Place>>,
 }
 
 /// A position with its column.
@@ -125,7 +128,7 @@ impl Source {
         let bytes: usize = texts.iter().flatten().map(String::len).sum();
         let mut source =
             Source { expression, cost, texts, items: Vec::new(), marks: Vec::new(), positions: Vec::new() };
-        if bytes > MAX_BYTES || !meter.take(bytes / 4 + source.texts.len() * 32) {
+        if bytes > MAX_BYTES || !meter.take(bytes + source.texts.len() * 32) {
             return source;
         }
         let literals = literals(&source.texts).into_iter().map(|text| {
@@ -174,25 +177,29 @@ impl Source {
         pool.add(Place { name: Name::END, cost: 1, at: (0..rows).map(length).collect() });
         self.offsets(&mut pool);
         let count = self.items.len();
+        let words: usize = self.marks.iter().map(|marks| marks.words).sum();
         let sides = (0..count).flat_map(|item| [(Some(item), None), (None, Some(item))]);
         let pairs = (0..count).flat_map(|left| (0..count).map(move |right| (Some(left), Some(right))));
         for (left, right) in sides.chain(pairs) {
             if self.cost_of(left) + self.cost_of(right) > MAX_PAIR_COST {
                 continue;
             }
-            if !meter.take(rows.div_ceil(2)) {
+            if !meter.take(rows.div_ceil(2) + words / 32) {
                 break;
             }
             self.between(left, right, &mut pool);
         }
         pool.places.sort_by_key(|place| place.cost);
         pool.places.truncate(MAX_POSITIONS);
-        self.positions = pool.places;
+        self.positions = pool.places.into_iter().map(Rc::new).collect();
     }
 
     /// Counted places: dear, because they mean little where lengths vary.
     fn offsets(&self, pool: &mut Pool) {
-        for count in (1..=MAX_OFFSET).flat_map(|count| [count, -count]) {
+        // In long texts a place far from both ends is told by what stands there, or not at all.
+        let longest = self.texts.iter().flatten().map(String::len).max().unwrap_or(0);
+        let far = if longest <= SHORT { MAX_OFFSET } else { NEAR_OFFSET };
+        for count in (1..=far).flat_map(|count| [count, -count]) {
             let place = |text: &Option<String>| {
                 let text = text.as_ref()?;
                 match usize::try_from(count) {
@@ -202,7 +209,8 @@ impl Source {
             };
             let at: Vec<u32> = self.texts.iter().map(|text| place(text).map_or(NOWHERE, |at| at as u32)).collect();
             let distance = count.unsigned_abs();
-            let cost = 6 + distance.min(12) + distance.saturating_sub(12) / 4;
+            let near = NEAR_OFFSET.unsigned_abs();
+            let cost = 6 + distance.min(near) + distance.saturating_sub(near) / 4;
             pool.add(Place { name: Name::Offset(count), cost, at });
         }
     }
@@ -291,7 +299,7 @@ impl Source {
     /// The cheapest position with that column; counted from the start where it is at the same
     /// distance in every row and nothing else tells it.
     pub fn place(&self, at: &[u32]) -> Option<Place> {
-        let known = self.positions.iter().find(|place| place.at == at).cloned();
+        let known = self.positions.iter().find(|place| place.at == at).map(|place| Place::clone(place));
         known.or_else(|| {
             let count =
                 |(text, &at): (&Option<String>, &u32)| text.as_ref()?.get(..at as usize).map(|t| t.chars().count());

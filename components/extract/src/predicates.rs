@@ -352,11 +352,15 @@ impl Maker<'_> {
             if form.written == Written::Cased {
                 continue;
             }
+            let bytes: usize = form.texts.iter().flatten().map(String::len).sum();
+            if !meter.take(bytes / 8) {
+                return forms;
+            }
             let keywords = keywords(&form.texts);
             // What it takes to say which of them.
             let bits = 4 + keywords.len().next_power_of_two().trailing_zeros();
             for (keyword, whole) in keywords {
-                if !meter.take(self.bank.rows()) {
+                if !meter.take(self.bank.rows() / 2 + bytes / 128) {
                     return forms;
                 }
                 let common = if is_common(&keyword) { 8 } else { 0 };

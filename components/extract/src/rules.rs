@@ -2,13 +2,13 @@
 //! that are right wherever they apply, cheapest per example first.
 //!
 //! A branch covers at least two examples, and the whole list must say less than what it
-//! explains ([`List::pays`]), so that a table of the examples is never taken for an
-//! explanation.
+//! explains ([`List::bits`]), so that a table of the examples is never taken for an
+//! explanation. Where some examples may be wrong, a rule may miss them at a cost.
 
 use std::collections::HashMap;
 
 use crate::predicates::Predicate;
-use crate::values::{Rows, rows};
+use crate::values::{Meter, Rows, rows};
 
 /// What a branch may give.
 #[derive(Clone)]
@@ -33,6 +33,8 @@ pub struct List {
     pub rules: Vec<(Predicate, usize)>,
     /// Where none holds.
     pub otherwise: usize,
+    /// Where it is wrong.
+    pub wrong: Rows,
     /// Description length.
     pub cost: u32,
 }
@@ -49,7 +51,8 @@ impl List {
         used.sort_unstable();
         used.dedup();
         let said: u64 = used.iter().map(|&leaf| u64::from(leaves[leaf].bits)).sum();
-        ((tests + named) / LOG_UNIT + said, outputs.bits() + SLACK)
+        let wrong = u64::from(self.wrong.count_ones()) * u64::from(WRONG_COST);
+        ((tests + named) / LOG_UNIT + said + wrong, outputs.bits() + SLACK)
     }
 
     /// Puts a rule about a kind before the one about a size that stands before it, where no
@@ -124,8 +127,15 @@ const LEAST: u32 = 2;
 /// Partial lists kept at each length.
 const BEAM: usize = 16;
 
-/// Finds lists that are right in all `wanted` rows, cheapest first.
-pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<List> {
+/// What it costs to say that an example is wrong: which, and what it says instead.
+const WRONG_COST: u32 = 14;
+
+/// A branch is right in so many times as many examples as it is wrong in.
+const RIGHT: u32 = 4;
+
+/// Finds lists that are right in all `wanted` rows but for `slack` of them, cheapest first.
+/// Gives what was found before the meter ran out.
+pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows, slack: u32, meter: &mut Meter) -> Vec<List> {
     let most = (wanted.count_ones() as usize / 4).max(1);
     let mut of_row: Vec<Vec<usize>> = vec![Vec::new(); crate::values::MAX_ROWS];
     let mut by_cost: Vec<usize> = (0..leaves.len()).collect();
@@ -133,26 +143,41 @@ pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<Lis
     for &leaf in &by_cost {
         rows(leaves[leaf].rows & wanted).for_each(|row| of_row[row].push(leaf));
     }
-    // The cheapest leaf that is right in all of a set.
-    let leaf_for = |set: Rows| {
+    // The cheapest leaf that is right in all of a set, or in nearly all of it.
+    let leaf_for = |set: Rows, slack: u32| {
         let first = set.trailing_zeros() as usize;
-        of_row.get(first)?.iter().copied().find(|&leaf| set & !leaves[leaf].rows == 0)
+        let exact = of_row.get(first)?.iter().copied().find(|&leaf| set & !leaves[leaf].rows == 0);
+        if exact.is_some() || slack == 0 {
+            return exact;
+        }
+        let wrong = |leaf: usize| (set & !leaves[leaf].rows).count_ones();
+        let best = by_cost.iter().copied().min_by_key(|&leaf| wrong(leaf))?;
+        (wrong(best) <= slack && wrong(best) * (RIGHT + 1) <= set.count_ones()).then_some(best)
     };
-    let mut beam = vec![Partial { remaining: wanted, rules: Vec::new(), cost: 0 }];
+    let mut beam = vec![Partial { remaining: wanted, rules: Vec::new(), cost: 0, wrong: 0 }];
     let mut done: Vec<List> = Vec::new();
     for length in 0..=most {
         let mut next: HashMap<Rows, Partial> = HashMap::new();
         for partial in &beam {
+            if !meter.take(1 + predicates.len() / 8) {
+                break;
+            }
+            let slack = slack - partial.wrong.count_ones();
             let best = done.iter().map(|list| list.cost).min().unwrap_or(u32::MAX);
             let enough =
                 |leaf: &usize| length == 0 || leaves[*leaf].computed || partial.remaining.count_ones() >= LEAST;
-            if let Some(leaf) = leaf_for(partial.remaining).filter(enough) {
+            if let Some(leaf) = leaf_for(partial.remaining, slack).filter(enough) {
+                let wrong = partial.remaining & !leaves[leaf].rows;
                 done.push(List {
                     rules: partial.rules.iter().map(|&(rule, leaf)| (predicates[rule].clone(), leaf)).collect(),
                     otherwise: leaf,
-                    cost: partial.cost + leaves[leaf].cost,
+                    wrong: partial.wrong | wrong,
+                    cost: partial.cost + leaves[leaf].cost + WRONG_COST * wrong.count_ones(),
                 });
-                continue;
+                // Another rule may be right where this leaf is not.
+                if wrong == 0 {
+                    continue;
+                }
             }
             for (index, predicate) in predicates.iter().enumerate() {
                 let covered = predicate.rows & partial.remaining;
@@ -161,20 +186,22 @@ pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) -> Vec<Lis
                 }
                 let leaf = match predicate.only() {
                     Some(leaf) => Some(leaf).filter(|&leaf| covered & !leaves[leaf].rows == 0),
-                    None => leaf_for(covered),
+                    None => leaf_for(covered, slack),
                 };
                 let Some(leaf) = leaf else { continue };
                 if covered.count_ones() < LEAST && !leaves[leaf].computed {
                     continue;
                 }
-                let cost = partial.cost + predicate.cost + leaves[leaf].cost + IF_COST;
+                let missed = covered & !leaves[leaf].rows;
+                let cost =
+                    partial.cost + predicate.cost + leaves[leaf].cost + IF_COST + WRONG_COST * missed.count_ones();
                 let remaining = partial.remaining & !covered;
                 if cost >= best || next.get(&remaining).is_some_and(|known| known.cost <= cost) {
                     continue;
                 }
                 let mut rules = partial.rules.clone();
                 rules.push((index, leaf));
-                next.insert(remaining, Partial { remaining, rules, cost });
+                next.insert(remaining, Partial { remaining, rules, cost, wrong: partial.wrong | missed });
             }
         }
         beam = next.into_values().collect();
@@ -195,6 +222,8 @@ struct Partial {
     remaining: Rows,
     rules: Vec<(usize, usize)>,
     cost: u32,
+    /// Where its rules are wrong.
+    wrong: Rows,
 }
 
 /// The predicates with their negations, and, to begin from the `few` cheapest, their

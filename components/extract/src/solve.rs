@@ -72,6 +72,10 @@ pub struct Solver<'a> {
     nested: bool,
     /// Whether the target is an item of a list of fixed length.
     pub in_list: bool,
+    /// Whether there are parts of a program that the search started from.
+    has_given: bool,
+    /// How many rows a decision may be wrong in.
+    pub slack: u32,
 }
 
 impl<'a> Solver<'a> {
@@ -105,7 +109,16 @@ impl<'a> Solver<'a> {
             most_levels,
             nested: false,
             in_list: false,
+            has_given: false,
+            slack: 0,
         }
+    }
+
+    /// Takes an expression for a term that is there from the beginning.
+    pub fn begin_with(&mut self, expression: Expr, values: Vec<Option<Value>>) {
+        let column: Vec<Id> = values.into_iter().map(|value| self.interner.intern_option(value)).collect();
+        self.bank.give(expression, &column, self.interner);
+        self.has_given = true;
     }
 
     /// Whether the bank was searched as far as this search goes.
@@ -256,11 +269,14 @@ impl<'a> Solver<'a> {
                 let dearer = if level == 0 { 0 } else { LEVELS[0] + 1 };
                 found.extend(crate::lists::solve(self, target, dearer));
                 if found.iter().all(|(_, cost)| *cost > MANY_STEPS) {
-                    kept = std::mem::take(&mut found);
+                    kept.append(&mut found);
                 }
             }
             if found.is_empty() && choice && level < 2 {
                 found = self.solve_choice(target);
+            }
+            if found.is_empty() && level == 0 && self.has_given {
+                found = self.solve_known(target);
             }
             if found.is_empty() && level == 2 {
                 found = self.solve_truth(target);
@@ -299,9 +315,9 @@ impl<'a> Solver<'a> {
     pub fn is_choice(&self, target: &[Id]) -> bool {
         let mut distinct = target.to_vec();
         distinct.sort_unstable();
-        let least = distinct.chunk_by(|a, b| a == b).map(<[Id]>::len).min().unwrap_or(0);
+        let once = distinct.chunk_by(|a, b| a == b).filter(|same| same.len() < 2).count();
         distinct.dedup();
-        least >= 2 && distinct.len() * 3 <= target.len()
+        once <= self.slack as usize && distinct.len() * 3 <= target.len()
     }
 
     /// A choice that is neither copied nor counted: words that the input need not have.

@@ -8,7 +8,7 @@ use auto_lang::eval;
 const STEPS: u64 = 400_000;
 
 fn find(examples: &[Example]) -> Found {
-    let found = search(&Problem { examples, unlabelled: &[], steps: STEPS, candidates: 2 });
+    let found = search(&Problem::new(examples, STEPS, 2));
     assert!(found.steps <= STEPS);
     assert!(!found.programs.is_empty() || !found.notes.is_empty());
     for (program, _) in &found.programs {

@@ -12,7 +12,7 @@ fn example(input: &str, output: &str) -> Example {
 }
 
 fn find(examples: &[Example]) -> Found {
-    search(&Problem { examples, unlabelled: &[], steps: STEPS, candidates: 4 })
+    search(&Problem::new(examples, STEPS, 4))
 }
 
 /// Examples of a program over inputs.
@@ -246,7 +246,7 @@ fn one_input_is_no_evidence() {
 fn the_budget_is_kept_and_the_search_repeats() {
     let inputs = texts(&["Ana Novak", "Bo Li", "Chris van Dam", "Dee Ng"]);
     let examples = behaviour("concat(first(words($.t)), \"/\", last(words($.t)))", inputs);
-    let run = |steps: u64| search(&Problem { examples: &examples, unlabelled: &[], steps, candidates: 4 });
+    let run = |steps: u64| search(&Problem::new(&examples, steps, 4));
     for steps in [0, 10, 1_000] {
         assert!(run(steps).steps <= steps);
     }
@@ -269,7 +269,7 @@ fn more_examples_than_are_looked_at_together() {
 fn unlabelled_inputs_rank_programs() {
     let examples = behaviour("token($.t, \"id\", 0)", texts(&["A-1 is", "B-2 was", "C-3 be"]));
     let unlabelled = texts(&["the D-4", "an E-5", "one F-6"]);
-    let found = search(&Problem { examples: &examples, unlabelled: &unlabelled, steps: STEPS, candidates: 4 });
+    let found = search(&Problem { unlabelled: &unlabelled, ..Problem::new(&examples, STEPS, 4) });
     let program = &found.programs[0].0;
     assert!(unlabelled.iter().all(|input| eval(program, input).is_some()), "{program}");
 }
@@ -319,7 +319,7 @@ fn what_fits_and_says_different_things_is_reported() {
     let names = texts(&["Ana Novak", "Bo Li", "Dee Ng"]);
     let examples = behaviour("last(words($.t))", names);
     let unlabelled = texts(&["Chris van Dam"]);
-    let found = search(&Problem { examples: &examples, unlabelled: &unlabelled, steps: STEPS, candidates: 8 });
+    let found = search(&Problem { unlabelled: &unlabelled, ..Problem::new(&examples, STEPS, 8) });
     let note = found.notes.iter().find(|note| note.starts_with("ambiguous")).unwrap_or_else(|| panic!("{found:?}"));
     assert!(note.contains("Dam") && note.contains("record what it is"), "{note}");
 }

@@ -43,7 +43,7 @@ fn record() -> impl Strategy<Value = Value> {
 }
 
 fn check(examples: Vec<Example>, steps: u64) -> Result<(), TestCaseError> {
-    let run = || search(&Problem { examples: &examples, unlabelled: &[], steps, candidates: 3 });
+    let run = || search(&Problem::new(&examples, steps, 3));
     let found = run();
     prop_assert!(found.steps <= steps);
     prop_assert!(found.programs.len() <= 3);

@@ -33,7 +33,7 @@ pub fn synthesize(on: &[Observation]) -> anyhow::Result<Vec<Candidate>> {
         let Some((output, _)) = row.outputs.into_iter().next() else { bail!("an input without output") };
         examples.push(Example { input: row.input, output });
     }
-    let problem = Problem { examples: &examples, unlabelled: &[], steps: STEPS, candidates: CANDIDATES as usize };
+    let problem = Problem::new(&examples, STEPS, CANDIDATES as usize);
     let found = search(&problem).programs.into_iter().map(|(program, _)| {
         let graph = graph(&program, &input, &output).to_bytes().map_err(|_| anyhow!("not a graph"))?;
         Ok(Candidate { program: graph, text: program.to_string() })
@@ -111,8 +111,13 @@ pub fn observations_val(on: &[Observation]) -> Val {
 /// `hints`.
 pub fn hints_val() -> Val {
     let text = |text: &str| Val::String(text.to_owned());
-    let none = || Val::List(vec![]);
-    record([("input-type", text(INPUT)), ("output-type", text(OUTPUT)), ("unlabelled", none()), ("seeds", none())])
+    record([
+        ("input-type", text(INPUT)),
+        ("output-type", text(OUTPUT)),
+        ("unlabelled", Val::List(vec![])),
+        ("start", Val::List(vec![])),
+        ("wrong-max-ppm", Val::U32(0)),
+    ])
 }
 
 /// `budget`.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use auto_engine::{ARTIFACTS, Engine, Options, Pass, Providers};
+use auto_engine::{ARTIFACTS, Engine, Limits, Options, Pass, Providers};
 use auto_importing::{IMPORTER, Importers};
 use auto_runtime::{CACHE_BYTES, Cache};
 use auto_schema::contract::Predicate;
@@ -56,18 +56,15 @@ pub struct Toolbox {
 impl Toolbox {
     /// Loads the components and puts `extra` on top of the stack of providers.
     pub fn open(global: &Global, extra: &[PathBuf]) -> Result<Toolbox, Failure> {
-        Toolbox::open_audited(global, extra, false)
+        Toolbox::open_with(global, global.cache_folder(), global.limits(), extra, false)
     }
 
-    /// The same; with `audit`, what is known is run again, all else twice, and compared.
-    pub fn open_audited(global: &Global, extra: &[PathBuf], audit: bool) -> Result<Toolbox, Failure> {
-        Toolbox::open_with(global, global.cache_folder(), extra, audit)
-    }
-
-    /// The same with another cache folder than the usual.
+    /// The same with another cache folder and other limits than the usual; with `audit`, what is
+    /// known is run again, all else twice, and compared.
     pub fn open_with(
         global: &Global,
         cache: Option<PathBuf>,
+        limits: Limits,
         extra: &[PathBuf],
         audit: bool,
     ) -> Result<Toolbox, Failure> {
@@ -75,7 +72,7 @@ impl Toolbox {
         if let Some(folder) = &cache {
             inputs::note_folder(folder);
         }
-        let engine = Engine::new(Options { cache, cache_bytes, limits: global.limits(), audit })?;
+        let engine = Engine::new(Options { cache, cache_bytes, limits, audit })?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
             Some(folder) => toolbox.add_folder(folder)?,

@@ -4,6 +4,7 @@
 
 mod agent;
 mod backing;
+mod calibration;
 mod components;
 mod failure;
 mod files;

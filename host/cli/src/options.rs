@@ -110,6 +110,7 @@ impl Global {
     pub fn limits(&self) -> Limits {
         Limits {
             fuel: self.fuel,
+            raised: None,
             memory: self.memory,
             deadline: self.deadline.map(Duration::from_secs),
             output: self.max_output,

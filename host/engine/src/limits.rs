@@ -68,6 +68,9 @@ const LOG: u64 = MIB;
 pub struct Limits {
     /// `--fuel`: instead of the table's fuel, for every interface.
     pub fuel: Option<u64>,
+    /// An interface, without its version, and the fuel that a call of it has at least; not where
+    /// `fuel` is given.
+    pub raised: Option<(&'static str, u64)>,
     /// `--memory`, in bytes.
     pub memory: Option<u64>,
     /// `--deadline`.
@@ -94,7 +97,10 @@ impl Limits {
         let path = interface.split('@').next().unwrap_or(interface);
         let row = TABLE.iter().find(|row| row.0 == path).unwrap_or(&TABLE[TABLE.len() - 1]);
         Budget {
-            fuel: self.fuel.unwrap_or(row.1 * G),
+            fuel: self.fuel.unwrap_or_else(|| {
+                let raised = self.raised.filter(|(interface, _)| *interface == path).map_or(0, |(_, fuel)| fuel);
+                raised.max(row.1 * G)
+            }),
             memory: self.memory.unwrap_or(row.2 * MIB),
             deadline: self.deadline.unwrap_or(Duration::from_secs(row.3)),
             output: self.output.unwrap_or(row.4 * MIB),
@@ -224,5 +230,9 @@ mod tests {
         assert_eq!(limits.of("auto:pass/extract@0.1.0").fuel, 7);
         assert_eq!(limits.of("auto:pass/extract@0.1.0").memory, 1 << 30);
         assert_eq!(Limits::default().of("third:party/thing@9.0.0").fuel, 10 * G);
+        let raised = Limits { raised: Some(("auto:pass/extract", 50 * G)), ..Limits::default() };
+        assert_eq!(raised.of("auto:pass/extract@0.1.0").fuel, 50 * G);
+        assert_eq!(raised.of("auto:pass/check@0.1.0").fuel, 10 * G);
+        assert_eq!(Limits { fuel: Some(7), ..raised }.of("auto:pass/extract@0.1.0").fuel, 7);
     }
 }

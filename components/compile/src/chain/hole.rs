@@ -132,7 +132,13 @@ impl Holes {
 
     fn task(&self, observations: &[Observation]) -> Task {
         let any = || "json".to_owned();
-        let hints = Hints { input_type: any(), output_type: any(), unlabelled: Vec::new(), seeds: Vec::new() };
+        let hints = Hints {
+            input_type: any(),
+            output_type: any(),
+            unlabelled: Vec::new(),
+            start: Vec::new(),
+            wrong_max_ppm: 0,
+        };
         let rows: Vec<&Observation> = observations.iter().collect();
         let budget = Budget { steps: self.steps, candidates: 1 };
         Task { target: SYNTHESIZE.into(), arguments: wire::synthesis(&rows, &hints, &budget) }

@@ -45,15 +45,7 @@ impl Solver<'_> {
 
     /// A decision among whatever is right in some rows.
     pub(super) fn solve_branches(&mut self, target: &[Id]) -> Vec<Solution> {
-        let mut leaves = self.constant_leaves(target);
-        for (id, term) in self.bank.terms() {
-            let matching = self.bank.matches(id, target);
-            if term.varies && matching.count_ones() >= 2 {
-                let mut leaf = Leaf::computed(matching, term.cost);
-                leaf.defined = (!term.total).then(|| self.bank.defined(id));
-                leaves.push((leaf, LeafMaker::Term(id)));
-            }
-        }
+        let mut leaves = self.term_leaves(target);
         if !self.is_label(target) {
             if let Some(exception) = self.exceptions(target) {
                 leaves.push(exception);
@@ -64,11 +56,27 @@ impl Solver<'_> {
             }
             leaves.extend(self.concat_leaves(target));
         }
-        // The widest first, and of each set of rows the cheapest.
-        leaves.sort_by_key(|(leaf, _)| (std::cmp::Reverse(leaf.rows.count_ones()), leaf.rows, leaf.cost));
-        leaves.dedup_by_key(|(leaf, _)| (leaf.rows, leaf.defined));
-        leaves.truncate(MAX_LEAVES);
-        self.solve_rules(leaves, target)
+        self.solve_rules(widest(leaves), target)
+    }
+
+    /// A decision among terms and constants, with no further search for either.
+    pub(super) fn solve_known(&mut self, target: &[Id]) -> Vec<Solution> {
+        let leaves = self.term_leaves(target);
+        self.solve_rules(widest(leaves), target)
+    }
+
+    /// Constants, and terms that are right in some rows.
+    fn term_leaves(&self, target: &[Id]) -> Vec<(Leaf, LeafMaker)> {
+        let mut leaves = self.constant_leaves(target);
+        for (id, term) in self.bank.terms() {
+            let matching = self.bank.matches(id, target);
+            if term.varies && matching.count_ones() >= 2 {
+                let mut leaf = Leaf::computed(matching, term.cost);
+                leaf.defined = (!term.total).then(|| self.bank.defined(id));
+                leaves.push((leaf, LeafMaker::Term(id)));
+            }
+        }
+        leaves
     }
 
     fn constant_leaves(&self, target: &[Id]) -> Vec<(Leaf, LeafMaker)> {
@@ -155,6 +163,7 @@ impl Solver<'_> {
         shapes: &[String],
         seed: usize,
     ) -> Option<(Expr, u32, Leaf)> {
+        let bytes: usize = self.inputs.iter().filter_map(|&id| self.interner.get(id)).map(crate::search::size).sum();
         let mut others: Vec<usize> = (0..texts.len()).filter(|&row| row != seed && texts[row] != texts[seed]).collect();
         others.sort_by_key(|&row| {
             let alike = alike(&shapes[seed], &shapes[row]) * 2 + alike(&texts[seed], &texts[row]);
@@ -177,6 +186,7 @@ impl Solver<'_> {
             };
             let mut leaf = Leaf::computed(0, own);
             let mut defined: Rows = 0;
+            self.meter.take(4 * texts.len() + bytes / 16);
             for (row, text) in texts.iter().enumerate() {
                 if let Some(value) = self.value_at(&expression, row) {
                     defined |= 1 << row;
@@ -196,7 +206,8 @@ impl Solver<'_> {
 
     fn solve_rules(&mut self, leaves: Vec<(Leaf, LeafMaker)>, target: &[Id]) -> Vec<Solution> {
         let all = all_rows(target.len());
-        if leaves.iter().fold(0, |set, (leaf, _)| set | leaf.rows) != all {
+        let covered = leaves.iter().fold(0, |set, (leaf, _)| set | leaf.rows);
+        if (all & !covered).count_ones() > self.slack {
             return Vec::new();
         }
         if self.predicates.is_none() {
@@ -215,10 +226,10 @@ impl Solver<'_> {
             // Where it is defined it must be right: then no test is needed.
             let right = defined.filter(|(_, defined, rows)| defined & !rows == 0);
             tests.extend(right.map(|(leaf, defined, _)| Predicate::defined(leaf, defined)));
-            if !self.meter.take(16 * tests.len()) {
+            if !self.meter.take(4 * tests.len()) {
                 return Vec::new();
             }
-            lists = rules::learn(&tests, &leaves, all);
+            lists = rules::learn(&tests, &leaves, all, self.slack, self.meter);
             if let Some(list) = lists.first() {
                 let (taken, explained) = list.bits(&leaves, &outputs);
                 self.unpaid = (taken > explained).then_some((list.rules.len(), taken, explained));
@@ -246,6 +257,14 @@ impl Solver<'_> {
         };
         lists.iter().map(|list| (build(list), list.cost)).collect()
     }
+}
+
+/// The leaves that are right in the most rows, and of each set of rows the cheapest.
+fn widest(mut leaves: Vec<(Leaf, LeafMaker)>) -> Vec<(Leaf, LeafMaker)> {
+    leaves.sort_by_key(|(leaf, _)| (std::cmp::Reverse(leaf.rows.count_ones()), leaf.rows, leaf.cost));
+    leaves.dedup_by_key(|(leaf, _)| (leaf.rows, leaf.defined));
+    leaves.truncate(MAX_LEAVES);
+    leaves
 }
 
 /// Null, an empty text, or a list of nothing else.

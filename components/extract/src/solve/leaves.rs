@@ -8,6 +8,9 @@ use super::{Solution, Solver};
 use crate::values::{Id, Kind};
 use crate::{affine, context};
 
+/// What it costs that a text is a plain number although its decimals are always as many.
+const DECIMALS_COST: u32 = 8;
+
 impl Solver<'_> {
     /// A number that is another and a constant, added or multiplied.
     pub(super) fn solve_number(&mut self, target: &[Id]) -> Vec<Solution> {
@@ -47,10 +50,18 @@ impl Solver<'_> {
         };
         let numbers: Option<Vec<Value>> = target.iter().map(number).collect();
         let Some(numbers) = numbers else { return Vec::new() };
+        let values: Vec<Number> = numbers.iter().filter_map(Value::as_number).copied().collect();
         let numbers: Vec<Id> = numbers.into_iter().map(|number| self.interner.intern(number)).collect();
         let mut found = self.bank.lookup(&numbers, self.interner);
         found.extend(self.solve_number(&numbers));
-        let print = |(number, own): Solution| (Expr::Call(Op::Text, vec![number]), own + Op::Text.info().cost + 2);
+        // What is calculated and always has as many decimals was printed with so many.
+        let places: Vec<u16> = values.iter().map(|number| number.parts().map_or(0, |(_, scale)| scale)).collect();
+        let same = places.iter().all(|&own| own > 0 && own == places[0]);
+        let print = |(number, own): Solution| {
+            let calculated = matches!(number, Expr::Call(Op::Add | Op::Sub | Op::Mul, _));
+            let extra = if same && calculated { DECIMALS_COST } else { 0 };
+            (Expr::Call(Op::Text, vec![number]), own + Op::Text.info().cost + 2 + extra)
+        };
         found.into_iter().map(print).collect()
     }
 

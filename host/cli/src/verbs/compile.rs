@@ -1,18 +1,21 @@
 //! `compile`: recorded behaviour and a contract in, a sealed artifact or a refusal out.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use auto_engine::{CallTrace, Job, JobReport, Observation, Progress, Teacher};
+use auto_engine::{CallTrace, Job, JobReport, Limits, Observation, Progress, Teacher};
 use auto_json::{Record, Value};
+use auto_schema::cbin::Cbin;
 use auto_schema::contract::{Contract, Predicate};
 use auto_schema::digest::Digest;
+use auto_schema::ir::Body;
 use auto_schema::{shown, shown_path};
 use auto_store::Store;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 
+use crate::calibration::{self, EXTRACT, FUEL_A_STEP};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files::{self, Output};
@@ -21,10 +24,9 @@ use crate::models::{Paid, TeacherOptions};
 use crate::options::{Global, RunsOption, StoreOption};
 use crate::reply::{Exit, Reply};
 
-/// The extractor's steps in a second, for --seconds. A step is one program evaluated on
-/// one input; a round figure below what a slow machine does, so that the same flag gives
-/// the same artifact everywhere.
-const STEPS_PER_SECOND: u64 = 1_000_000;
+/// The extractor's steps where neither --seconds nor --steps says how many; a step is about one
+/// program evaluated on one input.
+const STEPS: u64 = 20_000_000;
 
 /// Compile what was recorded into a verified artifact
 ///
@@ -67,9 +69,19 @@ pub struct Recipe {
     /// Decides which rows are held out together
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// How long to look for a program, in seconds of a slow machine
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    seconds: u64,
+    /// How long to look for a program, in steps of the extractor; the same steps give the same
+    /// artifact on every machine [default: 20000000]
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    steps: Option<u64>,
+    /// The same in seconds of this machine, which is measured once; the report says the steps
+    #[arg(long, value_name = "N")]
+    seconds: Option<u64>,
+    /// Start from the program of this artifact: it is kept where it still fits
+    #[arg(long, value_name = "OLD.cbin")]
+    from: Option<PathBuf>,
+    /// The extractor's budget, once it is known.
+    #[arg(skip)]
+    budget: OnceLock<u64>,
     /// Who looks for the program: extract, or a teacher (--teacher) and then extract with its ideas
     #[arg(long, value_enum, default_value_t = Synth::Enum)]
     synth: Synth,
@@ -141,12 +153,30 @@ impl Opts {
 impl Recipe {
     /// Notes what is read.
     pub fn note(&self) {
-        self.module.iter().chain(&self.extra).for_each(|path| inputs::note(path));
+        self.module.iter().chain(&self.from).chain(&self.extra).for_each(|path| inputs::note(path));
     }
 
     /// The components.
     pub fn toolbox(&self, global: &Global) -> Result<Toolbox, Failure> {
-        Toolbox::open_audited(global, &self.extra, self.audit)
+        let fuel = self.budget(global)?.saturating_mul(FUEL_A_STEP);
+        let limits = Limits { raised: Some((EXTRACT, fuel)), ..global.limits() };
+        Toolbox::open_with(global, global.cache_folder(), limits, &self.extra, self.audit)
+    }
+
+    /// The extractor's steps.
+    fn budget(&self, global: &Global) -> Result<u64, Failure> {
+        if let Some(&steps) = self.budget.get() {
+            return Ok(steps);
+        }
+        let steps = match (self.steps, self.seconds) {
+            (Some(steps), _) => steps,
+            (None, Some(seconds)) => {
+                let toolbox = Toolbox::open(global, &self.extra)?;
+                calibration::steps_per_second(&toolbox, global)?.saturating_mul(seconds)
+            }
+            (None, None) => STEPS,
+        };
+        Ok(*self.budget.get_or_init(|| steps))
     }
 
     /// Compiles what a store has of a contract. `place` puts the artifact where it belongs, before
@@ -170,7 +200,7 @@ impl Recipe {
         let driver = toolbox.driver("compile")?;
         let teacher = self.teacher.open(&format!("contract {}", contract.id()))?;
         let job = Job {
-            config: self.config()?,
+            config: self.config(self.budget(global)?)?,
             contract,
             observations,
             runs,
@@ -201,9 +231,11 @@ impl Recipe {
         Ok((report, trace(global, toolbox, fields)))
     }
 
-    fn config(&self) -> Result<Value, Failure> {
-        let mut config =
-            Record::new().with("seed", self.seed).with("steps", self.seconds.saturating_mul(STEPS_PER_SECOND));
+    fn config(&self, steps: u64) -> Result<Value, Failure> {
+        let mut config = Record::new().with("seed", self.seed).with("steps", steps);
+        if let Some(old) = &self.from {
+            config.set("start", program_of(old)?);
+        }
         if self.no_optimize {
             config.set("optimize", Value::Bool(false));
         }
@@ -217,6 +249,22 @@ impl Recipe {
         }
         Ok(config.into())
     }
+}
+
+/// The text of an artifact's program; none where it has several expressions.
+fn program_of(path: &Path) -> Result<Vec<Value>, Failure> {
+    let place = shown_path(path);
+    let artifact = Cbin::read(&files::read(path)?).map_err(|damage| Failure::from(damage).at(&place))?;
+    let Some(graph) = artifact.graph else {
+        let message = "the artifact was made from a module, not from a program";
+        return Err(Failure::new(Exit::Refused, "no-program", message).at(place));
+    };
+    let mut sources = graph.nodes.into_iter().filter_map(|node| match node.body {
+        Body::Expression { source } => Some(Value::from(source)),
+        _ => None,
+    });
+    let first = sources.next().filter(|_| sources.next().is_none());
+    Ok(first.into_iter().collect())
 }
 
 /// Adds who judged, and what asking came to; nothing where nobody was named.
@@ -322,8 +370,22 @@ fn explanation(report: &Value) -> String {
     if let Some(program) = report.get("program").and_then(Value::as_text) {
         text.push_str(&format!("\nprogram:\n  {}\n", shown(program)));
     }
+    text.push_str(&question(report));
     text.push_str(&findings(report));
     text
+}
+
+/// The one question that settles which of several programs is meant.
+fn question(report: &Value) -> String {
+    let Some(question) = report.get("question") else { return String::new() };
+    let part = |key: &str| shown(question.get(key).and_then(Value::as_text).unwrap_or_default()).to_string();
+    format!(
+        "question:\n  What is right for {}? The program gives {}, another that fits as well {}. Record the answer, or \
+         make it an example of the contract.\n",
+        part("input"),
+        part("first"),
+        part("other")
+    )
 }
 
 /// The gate's findings, one a line.

@@ -37,8 +37,10 @@ impl Opts {
         let usable = !cache.required || cache.result.is_ok();
         let after = |name, check: fn(&Toolbox) -> Result<String, String>| {
             let unusable = || Err("not checked before the cache is mended".to_owned());
-            let checked =
-                || Toolbox::open_with(global, folder.clone(), &[], false).map_err(|refused| refused.to_string());
+            let checked = || {
+                Toolbox::open_with(global, folder.clone(), global.limits(), &[], false)
+                    .map_err(|refused| refused.to_string())
+            };
             let result = if usable { checked().and_then(|toolbox| check(&toolbox)) } else { unusable() };
             Check { name, required: true, result }
         };

@@ -26,7 +26,7 @@ impl Guest for Lie {
     fn run(config: String) -> Result<String, Fault> {
         let seen = evidence::observations();
         let (input_type, output_type) = ("record{text: text}".to_owned(), "text".to_owned());
-        let hints = Hints { input_type, output_type, unlabelled: Vec::new(), seeds: Vec::new() };
+        let hints = Hints { input_type, output_type, unlabelled: Vec::new(), start: Vec::new(), wrong_max_ppm: 0 };
         let program = synthesize(&seen, &hints, Budget { steps: 1_000_000, candidates: 1 })?.found[0].program.clone();
         let program = calibrate(&seen, &program, &[], Policy { quantile: 950_000 })?;
         let emitted = emit(&program)?;

@@ -38,7 +38,14 @@ impl Guest for Lie {
             _ => changed(on, hints, budget)?,
         };
         let candidate = Candidate { program, cost: 1, text: "upper($.text)".to_owned() };
-        Ok(Search { found: vec![candidate], steps: 1, exhausted: true, notes: Vec::new() })
+        Ok(Search {
+            found: vec![candidate],
+            steps: 1,
+            exhausted: true,
+            notes: Vec::new(),
+            wrong: Vec::new(),
+            question: None,
+        })
     }
 }
 
@@ -58,8 +65,8 @@ fn by_heart(on: &[Observation]) -> String {
 
 fn changed(mut on: Vec<Observation>, hints: Hints, budget: Budget) -> Result<Vec<u8>, Fault> {
     on.iter_mut().flat_map(|seen| &mut seen.outputs).for_each(|witness| witness.output = r#""LIE""#.to_owned());
-    let Hints { input_type, output_type, unlabelled, seeds } = hints;
-    let hints = under::Hints { input_type, output_type, unlabelled, seeds };
+    let Hints { input_type, output_type, unlabelled, start, wrong_max_ppm } = hints;
+    let hints = under::Hints { input_type, output_type, unlabelled, start, wrong_max_ppm };
     let budget = under::Budget { steps: budget.steps, candidates: budget.candidates };
     let found = under::synthesize(&on, &hints, budget)?.found;
     found.into_iter().next().map(|best| best.program).ok_or_else(|| Fault::new("none", "nothing found"))
