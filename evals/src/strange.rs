@@ -224,12 +224,12 @@ mod tests {
 
     #[test]
     fn every_place_of_an_input_is_changed_and_nothing_else() {
-        let input = Value::parse(r#"{"amount":9.50,"lines":["pay 41 EUR"],"ok":true,"id":7}"#).unwrap();
+        let input = Value::parse(r#"{"amount":9.5,"lines":["pay 41 EUR"],"ok":true,"id":7}"#).unwrap();
         let of = |change: Change| change(0, &input).to_string();
-        assert_eq!(of(on_numbers(1, 1)), r#"{"amount":10.50,"id":8,"lines":["pay 42 EUR"],"ok":true}"#);
+        assert_eq!(of(on_numbers(1, 1)), r#"{"amount":10.5,"id":8,"lines":["pay 42 EUR"],"ok":true}"#);
         assert_eq!(
             of(on_texts(|text, _| backwards(text))),
-            r#"{"amount":9.50,"id":7,"lines":["yap 14 RUE"],"ok":true}"#
+            r#"{"amount":9.5,"id":7,"lines":["yap 14 RUE"],"ok":true}"#
         );
         assert_eq!(in_text("$1,200 and 007", &|_| None), "$1,200 and 007");
         assert_eq!((wide('a'), alike('a'), alike('b')), ('ａ', 'а', 'b'));

@@ -143,7 +143,9 @@ fn what_is_no_request_is_refused_with_its_status_and_takes_nothing_along() {
     assert_eq!(send(&server, &[JSON], good.as_bytes()).status, 200);
     let bomb = gzip(&vec![b' '; 50 << 20]);
     let packed = gzip(good.as_bytes());
-    let cases: [(&str, &[(&str, &str)], &[u8], u16, &str); 9] = [
+    /// A path, headers, a body; the status, and what the reply says.
+    type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [u8], u16, &'c str);
+    let cases: [Case<'_>; 9] = [
         ("no JSON", &[JSON], b"{\"resourceSpans\":", 400, "bad-request"),
         ("no object", &[JSON], b"[1]", 400, "bad-request"),
         ("no UTF-8", &[JSON], b"{\"a\":\"\xff\n\"}", 400, "bad-request"),

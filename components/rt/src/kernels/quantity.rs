@@ -330,7 +330,7 @@ pub(super) fn write_integer(value: i64, out: &mut impl FnMut(u8)) {
 /// An integer in so many digits, or more.
 pub(super) fn write_padded(value: u64, width: usize, out: &mut impl FnMut(u8)) {
     let (mut unit, mut count) = (1u64, 1);
-    while value / unit >= 10 {
+    while value.checked_div(unit).is_some_and(|rest| rest >= 10) {
         unit *= 10;
         count += 1;
     }

@@ -67,9 +67,9 @@ async fn health(State(proxy): State<Arc<Proxy>>) -> Response {
 /// The format in which an exchange of a route is recorded; none of a route that is not.
 fn format(method: &Method, path: &str) -> Option<&'static str> {
     let ends = |end: &str| path.trim_end_matches('/').ends_with(end);
-    match method {
-        &Method::POST if ends("/chat/completions") || ends("/responses") || ends("/completions") => Some("openai"),
-        &Method::POST if ends("/messages") => Some("anthropic"),
+    match *method == Method::POST {
+        true if ends("/chat/completions") || ends("/responses") || ends("/completions") => Some("openai"),
+        true if ends("/messages") => Some("anthropic"),
         _ => None,
     }
 }

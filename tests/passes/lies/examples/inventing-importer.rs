@@ -51,7 +51,7 @@ impl Guest for Lie {
             partial: false,
             spans: (1..=3).map(span).collect(),
         };
-        Ok(Batch { traces: vec![trace], next: endless.then_some(from + 1) })
+        Ok(Batch { traces: vec![trace], next: endless.then_some(from + 1), notes: Vec::new() })
     }
 }
 
