@@ -69,7 +69,7 @@ impl Bench {
     fn compile(&self, extract: &str) -> Ended {
         let wit = "package stands:in; world w { export auto:pass/extract@0.1.0; }";
         let name = "auto:pass/extract@0.1.0#synthesize";
-        let parameters = "(param i32 i32 i32 i32 i32 i32 i32 i32 i64 i32) (result i32)";
+        let parameters = "(param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i32) (result i32)";
         let core = format!("(func (export \"{name}\") {parameters} {extract})");
         std::fs::write(self.path("extract.wasm"), text::component(wit, "w", &core).unwrap()).unwrap();
         let arguments = ["compile", "--contract", "texts.toml", "--store", "texts.db", "--out", "texts.cbin"];
