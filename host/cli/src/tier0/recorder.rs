@@ -94,10 +94,12 @@ impl Recorder {
         let kept = write(spool, &text);
         let (global, opened) = match &mut self.takes {
             Takes::Later(tell) => {
+                // Let go of before anybody is told: what is still held is passed over.
+                let kept = kept.map(drop);
                 // Whoever takes in starts with what was left, if it is gone now.
                 let news = if kept.is_ok() { News::InSpool } else { News::Unwritten(text) };
                 let _ = tell.send(news);
-                return kept.map(drop);
+                return kept;
             }
             Takes::Now(global, toolbox) => (global, toolbox),
         };
