@@ -342,6 +342,26 @@ fn a_gate_that_passes_everything_has_no_say_unless_it_is_trusted_by_digest() {
 }
 
 #[test]
+fn a_folder_of_passes_replaces_every_pass_but_the_gate() {
+    let bench = Bench::new();
+    bench.lie("lying-extract");
+    bench.put("approves.wasm", &approving_check());
+    let lenient = gate(0);
+    let folder = bench.path("passes");
+    std::fs::create_dir(&folder).unwrap();
+    for entry in std::fs::read_dir(root().join("target/components")).unwrap().flatten() {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    std::fs::write(folder.join("gate.wasm"), &lenient).unwrap();
+    let passes = ["lying-extract.wasm", "approves.wasm"];
+    let options = ["--passes", "passes", "--steps", "1000000"];
+    bench.compile(&passes, &options).is_refused_by("gate", "replay/agreement fail");
+    let trusted = Digest::of(&lenient);
+    let manifest = bench.sealed(&passes, &[&options[..], &["--trust-gate", &trusted.to_string()]].concat());
+    assert_eq!(manifest.trusted_gate, Some(trusted));
+}
+
+#[test]
 fn an_importer_can_invent_recordings_and_nothing_tells_them_from_others() {
     let bench = Bench::new();
     let folder = bench.path("passes");

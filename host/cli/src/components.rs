@@ -75,19 +75,12 @@ impl Toolbox {
         let engine = Engine::new(Options { cache, cache_bytes, limits, audit })?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
-            Some(folder) => toolbox.add_folder(folder)?,
-            None => {
-                for Embedded { name, wasm, code } in COMPONENTS {
-                    let pass = match code {
-                        // SAFETY: the code is part of this executable, put there by its
-                        // build, which had it from `precompile` of these same bytes.
-                        Some(code) => unsafe { toolbox.engine.load_precompiled(name, wasm.to_vec(), code) }?,
-                        None => toolbox.engine.load(name, wasm.to_vec())?,
-                    };
-                    toolbox.builtin.insert(pass.digest);
-                    toolbox.add(pass);
-                }
+            // The gate that came with the binary decides all the same: one in the folder tightens.
+            Some(folder) => {
+                toolbox.add_embedded(|name| name == "gate")?;
+                toolbox.add_folder(folder)?;
             }
+            None => toolbox.add_embedded(|_| true)?,
         }
         for file in extra {
             let label = shown_path(file);
@@ -95,6 +88,20 @@ impl Toolbox {
             toolbox.add(pass);
         }
         Ok(toolbox)
+    }
+
+    fn add_embedded(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), Failure> {
+        for Embedded { name, wasm, code } in COMPONENTS.iter().filter(|embedded| wanted(embedded.name)) {
+            let pass = match code {
+                // SAFETY: the code is part of this executable, put there by its
+                // build, which had it from `precompile` of these same bytes.
+                Some(code) => unsafe { self.engine.load_precompiled(name, wasm.to_vec(), code) }?,
+                None => self.engine.load(name, wasm.to_vec())?,
+            };
+            self.builtin.insert(pass.digest);
+            self.add(pass);
+        }
+        Ok(())
     }
 
     fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
@@ -105,7 +112,9 @@ impl Toolbox {
         for path in paths {
             let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let pass = self.engine.load(&label, files::read_regular(&path)?)?;
-            self.add(pass);
+            if !self.builtin.contains(&pass.digest) {
+                self.add(pass);
+            }
         }
         Ok(())
     }
@@ -144,7 +153,10 @@ impl Toolbox {
     pub fn gate(&self, trusted: Option<Digest>) -> Result<Arc<Pass>, Failure> {
         let mut gates = self.all.iter().filter(|pass| exports(pass, GATE));
         match trusted {
-            None => gates.next().cloned().ok_or_else(|| missing("the gate")),
+            None => gates.find(|pass| self.builtin.contains(&pass.digest)).cloned().ok_or_else(|| {
+                missing("the gate that comes with the tool")
+                    .help("build with `cargo xtask build`, or name another gate by its digest: --trust-gate DIGEST")
+            }),
             Some(digest) => gates.find(|pass| pass.digest == digest).cloned().ok_or_else(|| {
                 Failure::new(Exit::Usage, "unknown-gate", format!("no component given has the digest {digest}"))
                     .help("give the gate with --pass FILE; `auto-host pass list --pass FILE` shows its digest")

@@ -26,7 +26,7 @@ pub struct Global {
     /// Say on stderr what each pass call took
     #[arg(long, short, global = true)]
     pub verbose: bool,
-    /// Use the components in this folder instead of the built-in ones
+    /// Use the components in this folder instead of the built-in ones; the built-in gate still decides
     #[arg(long, global = true, value_name = "DIR")]
     pub passes: Option<PathBuf>,
     /// Where compiled code and results of passes are kept [default: $AUTO_CACHE, or `auto`
