@@ -29,6 +29,8 @@ mod bindings {
     });
 }
 
+/// The types of `auto:pass/admit`.
+pub use bindings::exports::auto::pass::admit as admit_types;
 use bindings::exports::auto::pass::admit as wit_admit;
 use bindings::exports::auto::pass::gate as wit;
 
@@ -40,6 +42,9 @@ pub fn decide(contract: &Contract, evidence: &Evidence) -> Verdict {
     };
     Verdict::of(findings)
 }
+
+/// Decides whether a search step may stand, as `auto:pass/admit` does.
+pub use admit::decide as admits;
 
 /// What the host calls.
 pub struct Component;

@@ -1,0 +1,33 @@
+//! Spec search: makes an agent better by editing its configuration, the spec.
+//!
+//! A session diagnoses what the agent fails at, asks a teacher for edits, applies each to a copy,
+//! and keeps what the gate admits. What is here is a library of pure parts; the driver that calls
+//! them in a row is the component.
+//!
+//! The spec and its edits: [`spec`], [`catalog`], [`edit`], [`mod@apply`], [`patch`]. What a teacher
+//! says: [`reply`], [`cluster`], [`plan`]. What it may see: [`trace`], [`corpora`]. Who decides:
+//! [`autonomy`], [`gate`], [`sample`], [`stagnation`], [`reward`], [`budget`].
+
+pub mod amount;
+pub mod apply;
+pub mod autonomy;
+pub mod budget;
+pub mod catalog;
+pub mod cluster;
+pub mod corpora;
+pub mod edit;
+mod fields;
+pub mod gate;
+pub mod patch;
+pub mod plan;
+mod refusal;
+pub mod reply;
+pub mod reward;
+pub mod sample;
+pub mod settings;
+pub mod spec;
+pub mod stagnation;
+pub mod trace;
+
+pub use fields::Fields;
+pub use refusal::Refusal;
