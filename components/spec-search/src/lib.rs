@@ -6,28 +6,38 @@
 //!
 //! The spec and its edits: [`spec`], [`catalog`], [`edit`], [`mod@apply`], [`patch`]. What a teacher
 //! says: [`reply`], [`cluster`], [`plan`]. What it may see: [`trace`], [`corpora`]. Who decides:
-//! [`autonomy`], [`gate`], [`sample`], [`stagnation`], [`reward`], [`budget`].
+//! [`autonomy`], [`gate`], [`sample`], [`stagnation`], [`reward`], [`budget`]. The driver over them:
+//! [`mod@run`], [`driver`], with what the host lends in [`lent`].
 
 pub mod amount;
 pub mod apply;
 pub mod autonomy;
+pub mod bench;
 pub mod budget;
 pub mod catalog;
 pub mod cluster;
+pub mod commit;
 pub mod corpora;
+pub mod driver;
 pub mod edit;
 mod fields;
 pub mod gate;
+pub mod lent;
 pub mod patch;
 pub mod plan;
 mod refusal;
 pub mod reply;
 pub mod reward;
+pub mod run;
 pub mod sample;
+pub mod session;
 pub mod settings;
 pub mod spec;
 pub mod stagnation;
+pub mod tools;
 pub mod trace;
+pub mod train;
+pub mod words;
 
 pub use fields::Fields;
 pub use refusal::Refusal;

@@ -53,7 +53,7 @@ pub fn read(text: &str, against: &Against<'_>) -> Result<(Vec<Proposal>, Vec<Dro
     let (mut plan, mut dropped): (Vec<Proposal>, Vec<Dropped>) = (Vec::new(), Vec::new());
     for (at, value) in reply::list(text)?.iter().enumerate() {
         let place = format!("/{at}");
-        let proposal = match one(value, &place) {
+        let proposal = match proposal(value, &place) {
             Ok(proposal) => proposal,
             Err(why) => {
                 dropped.push(Dropped { proposal: None, why });
@@ -88,7 +88,8 @@ fn why_not(proposal: &Proposal, plan: &[Proposal], against: &Against<'_>) -> Opt
     apply(against.spec, proposal, against.catalog).err().filter(|why| why.code != "no-trainer")
 }
 
-fn one(value: &Value, place: &str) -> Result<Proposal, Refusal> {
+/// Reads one proposal.
+pub fn proposal(value: &Value, place: &str) -> Result<Proposal, Refusal> {
     let fields = Fields::of(value, place, CODE)?;
     if fields.get("op").is_some() {
         let target = fields.need_text("expected_improvement")?.to_owned();

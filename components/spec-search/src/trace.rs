@@ -143,8 +143,8 @@ fn tools(spans: &[Value]) -> BTreeSet<String> {
 }
 
 impl Eligible {
-    /// Why a trace may not leave; none where it may. `held_out` are tasks that no teacher sees,
-    /// `now` is in seconds since 1970.
+    /// Why a trace may not leave; none where it may. `held_out` are ids and inputs of tasks that no
+    /// teacher sees, `now` is in seconds since 1970.
     pub fn why_not(&self, trace: &Trace, held_out: &BTreeSet<String>, now: u64) -> Option<&'static str> {
         let listed = |list: &Option<BTreeSet<String>>, name: &str| list.as_ref().is_none_or(|list| list.contains(name));
         let text = || Value::from(trace.record.clone()).canonical().into_string();
@@ -154,7 +154,7 @@ impl Eligible {
         };
         if trace.source == SEARCH {
             Some("from-search")
-        } else if held_out.contains(&trace.task) {
+        } else if held_out.contains(&trace.task) || held_out.contains(&trace.query) {
             Some("held-out")
         } else if self.consent && trace.consent != Some(true) || trace.consent == Some(false) {
             Some("no-consent")
@@ -221,6 +221,7 @@ mod tests {
         assert_eq!(why(eligible(), &plain), None);
         assert_eq!(why(eligible(), &Trace { source: SEARCH.to_owned(), ..plain.clone() }), Some("from-search"));
         assert_eq!(eligible().why_not(&plain, &set(&["k1"]), 0), Some("held-out"));
+        assert_eq!(eligible().why_not(&plain, &set(&["how?"]), 0), Some("held-out"), "by what it asks");
         assert_eq!(why(Eligible { consent: true, ..eligible() }, &plain), Some("no-consent"));
         let agreed = trace(r#","metadata":{"consent":true}"#);
         assert_eq!(why(Eligible { consent: true, ..eligible() }, &agreed), None);

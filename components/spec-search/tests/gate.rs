@@ -1,10 +1,9 @@
 //! GateOK, decided by the gate pass: the boundary table, and what holds for every snapshot.
 
-#[path = "common/gate.rs"]
-mod asked;
+mod common;
 
-use asked::decide;
 use auto_spec_search::gate::{Bounds, Decision, Measure, SCORE, Snapshot, policy};
+use common::gate::decide;
 use proptest::prelude::*;
 
 const BOUNDS: Bounds = Bounds { epsilon: 10_000, least: 0, drift: 50_000 };

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod gate;
+pub mod house;
+
 use auto_json::Value;
 use auto_spec_search::Fields;
 use auto_spec_search::catalog::Catalog;

@@ -1,0 +1,165 @@
+//! One test for each defect that was found in the system this one is to replace, named after what
+//! holds here. Those of single edits, diffs and replies stand with these: `edits.rs` (names,
+//! quotes, prefixes, paths, pillars), `patch.rs`, `reply.rs` and `cluster.rs`.
+
+mod common;
+
+use auto_json::Value;
+use auto_spec_search::lent::{Fault, Lent};
+use auto_spec_search::sample::{Split, split};
+use auto_spec_search::spec::Path;
+use common::house::{House, LOOK, NEUTRAL, RIVERS, TEMPERATURE, edits, helpful, plan, sessions, tasks, teacher, text};
+
+const ONE: &str = r#""autonomy_mode":"auto","min_traces":0,"max_sessions":1"#;
+
+#[test]
+fn d01_what_the_gate_refuses_leaves_nothing_and_later_edits_are_judged_without_it() {
+    let remote = r#"{"op":"set_engine","payload":{"id":"remote"}}"#;
+    let mut house = House::new(teacher(move |_| plan(&[("dates", remote), ("sums", TEMPERATURE)]))).with(ONE);
+    let report = house.run().expect("a report");
+    let statuses: Vec<String> = edits(&report).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses, ["rejected_by_gate", "applied"], "with the engine it refused, sums would not have got better");
+    assert_eq!(house.spec_now().at(&Path::of(["engine", "id"])), Some("local".into()));
+    let session = &sessions(&report)[0];
+    assert_ne!(text(session, "checkpoint_pre"), text(session, "checkpoint_post"));
+}
+
+#[test]
+fn d02_the_baseline_is_the_incumbent_after_every_acceptance() {
+    let hot = r#"{"op":"set_model_param","payload":{"model":"small","param":"temperature","value":0.9}}"#;
+    // The second gains on its own target and takes back what the first one gained.
+    let both: &'static str = Box::leak(format!("{hot},{LOOK}").into_boxed_str());
+    let mut house = House::new(teacher(move |_| plan(&[("sums", TEMPERATURE), ("dates", both)]))).with(ONE);
+    let statuses: Vec<String> = edits(&house.run().expect("a report")).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses, ["applied", "rejected_by_gate"]);
+}
+
+#[test]
+fn d03_a_gate_that_breaks_leaves_the_spec_and_the_session_goes_on() {
+    let mut house = House::new(teacher(|_| plan(&[("sums", TEMPERATURE), ("dates", LOOK)]))).with(ONE);
+    house.trouble =
+        Box::new(|spec, _| spec.text().contains(r#""temperature":0.1"#).then(|| Fault::new("machine", "no processes")));
+    let report = house.run().expect("a report");
+    let statuses: Vec<String> = edits(&report).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses, ["unmeasurable", "applied"]);
+    assert_eq!(text(&sessions(&report)[0], "status"), "completed");
+}
+
+#[test]
+fn d04_a_candidate_is_only_ever_a_blob_so_nothing_has_to_be_clean_or_restored() {
+    let mut house = House::new(teacher(|_| plan(&[("dates", NEUTRAL)]))).with(ONE);
+    house.run().expect("a report");
+    let head = house.spec_now();
+    assert_eq!(head, common::spec());
+    for (digest, bytes) in &house.blobs {
+        assert_eq!(*digest, auto_schema::digest::Digest::of(bytes).to_string());
+    }
+}
+
+#[test]
+fn d05_a_rollback_takes_back_one_session_and_a_second_one_is_refused() {
+    let mut number = 0;
+    // Eleven sessions: the first and the eleventh change something, so that s1 begins s11.
+    let mut house = House::new(teacher(move |_| {
+        number += 1;
+        match number {
+            1 => plan(&[("sums", TEMPERATURE)]),
+            11 => plan(&[("dates", LOOK)]),
+            _ => plan(&[]),
+        }
+    }))
+    .with(r#""autonomy_mode":"auto","min_traces":0,"max_sessions":11,"stagnation_k":100"#);
+    assert_eq!(sessions(&house.run().expect("a report")).len(), 11);
+    let report = house.act(r#""action":"rollback","to":"s1""#).expect("a report");
+    assert_eq!(edits(&report)[0].0, "rolled_back");
+    let spec = house.spec_now();
+    assert!(spec.at(&Path::of(["agents", "default", "tools", "look"])).is_some(), "s11 stays");
+    assert_eq!(
+        spec.at(&Path::of(["intelligence", "params"])),
+        common::spec().at(&Path::of(["intelligence", "params"])),
+        "exactly what was there before s1"
+    );
+    assert_eq!(house.act(r#""action":"rollback","to":"s1""#).expect_err("twice").code, "rolled-back");
+    assert_eq!(house.act(r#""action":"rollback","to":"s""#).expect_err("a prefix").code, "no-such-session");
+    assert_eq!(house.act(r#""action":"rollback","to":"s5""#).expect_err("it changed nothing").code, "no-such-session");
+}
+
+#[test]
+fn d05_a_rollback_over_later_edits_tells_the_conflict_and_changes_nothing() {
+    let mut number = 0;
+    let other = r#"{"op":"replace_system_prompt","payload":{"new_content":"Which river? And be kind."}}"#;
+    let mut house = House::new(teacher(move |_| {
+        number += 1;
+        // The second edit is of the same place, and has a target of its own to make better.
+        let both: &'static str = Box::leak(format!("{other},{LOOK}").into_boxed_str());
+        if number == 1 { plan(&[("rivers", RIVERS)]) } else { plan(&[("dates", both)]) }
+    }))
+    .with(r#""autonomy_mode":"auto","min_traces":0,"max_sessions":2"#);
+    house.run().expect("a report");
+    let before = house.spec_now();
+    let report = house.act(r#""action":"rollback","to":"s1""#).expect("a report");
+    assert_eq!(text(&report, "status"), "failed");
+    assert!(report.to_string().contains("/agents/default/prompt"), "{report}");
+    assert_eq!(house.spec_now(), before);
+}
+
+#[test]
+fn d09_outcomes_and_deltas_are_in_the_record_of_every_session_also_of_one_that_ends_early() {
+    let mut house = House::new(teacher(|_| plan(&[("sums", TEMPERATURE), ("dates", NEUTRAL)]))).with(ONE);
+    let report = house.run().expect("a report");
+    let outcomes = sessions(&report)[0].get("edit_outcomes").and_then(Value::as_list).expect("outcomes").to_vec();
+    let deltas: Vec<String> =
+        outcomes.iter().map(|one| one.get("cluster_deltas").expect("deltas").to_string()).collect();
+    assert_eq!(deltas[0], r#"{"dates":0.0,"rivers":0.0,"sums":1.0}"#);
+    let mut house = House::new(teacher(helpful)).with(r#""min_traces":7"#);
+    let report = house.run().expect("a report");
+    let session = &sessions(&report)[0];
+    assert_eq!((text(session, "id"), text(session, "status")), ("s1", "failed"));
+    assert!(session.get("error").is_some_and(|error| text(error, "message").contains("7 are needed")));
+}
+
+#[test]
+fn d11_no_task_that_decides_is_ever_shown_to_the_teacher() {
+    let tasks = tasks();
+    let tasks = tasks.as_list().expect("a list");
+    let held: Vec<&Value> =
+        tasks.iter().filter(|task| split("personal_v1", text(task, "id")) != Split::Diagnose).collect();
+    let mut house = House::new(teacher(helpful));
+    // Traces of such tasks: by name, and by what they ask.
+    house.traces = format!(
+        r#"[{{"id":"a","task":{},"input":"x"}},{{"id":"b","input":{}}},{{"id":"c","input":"open"}}]"#,
+        held[0].get("id").expect("an id"),
+        held[1].get("input").expect("an input")
+    );
+    let report = house.run().expect("a report");
+    assert_eq!(sessions(&report)[0].get("left_out").expect("counts").to_string(), r#"{"held-out":2}"#);
+    assert!(held.len() > 40);
+    for ask in &house.asked {
+        for task in &held {
+            for key in ["id", "input"] {
+                // A name may be the beginning of another's.
+                let told = ask.text.split(['"', ' ', '\n', ';', ':']).any(|word| word == text(task, "id"));
+                assert!(!told, "{key} of {task} in {}", ask.text);
+            }
+            assert!(!ask.text.contains(&format!("\"{}\"", text(task, "input"))) && ask.text != text(task, "input"));
+        }
+    }
+}
+
+#[test]
+fn d12_traces_of_a_corpus_and_of_the_search_itself_never_count_as_experience() {
+    let mut house = House::new(teacher(helpful)).with(r#""min_traces":1,"max_sessions":1"#);
+    house.traces =
+        r#"[{"id":"a","source":"auto-search","input":"x"},{"id":"b","agent":"external","input":"y"}]"#.to_owned();
+    let report = house.run().expect("a report");
+    assert!(text(&report, "why").contains("[too-few-traces]"), "{report}");
+}
+
+#[test]
+fn a_head_that_somebody_else_moved_ends_the_session_and_is_not_overwritten() {
+    let mut house = House::new(teacher(|_| plan(&[("dates", LOOK)]))).with(ONE);
+    house.run().expect("a report");
+    let head = house.head.clone();
+    assert_eq!(house.move_head(None, "other").expect_err("moved").code, "head-moved");
+    assert_eq!(house.head, head);
+}
