@@ -23,6 +23,7 @@ mod policies;
 mod rules;
 mod scrub;
 mod sealed;
+mod store;
 mod strange;
 mod stream;
 mod synth;
@@ -45,6 +46,7 @@ enum Family {
     Scrub(scrub::Options),
     Policies(policies::Options),
     Rules(rules::Options),
+    Store(store::Options),
     Strange(strange::Options),
     Stream(stream::Options),
     Synth(synth::Options),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Family::Scrub(options) => options.run(),
         Family::Policies(options) => options.run(),
         Family::Rules(options) => options.run(),
+        Family::Store(options) => options.run(),
         Family::Strange(options) => options.run(),
         Family::Stream(options) => options.run(),
         Family::Synth(options) => options.run(),

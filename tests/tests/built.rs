@@ -52,6 +52,7 @@ fn every_component_crate_is_built() {
         "emit",
         "import-anthropic",
         "import-auto",
+        "import-claude-code",
         "import-langfuse",
         "import-langsmith",
         "import-openai",

@@ -195,11 +195,14 @@ fn the_seeds_are_good_ones() {
         auto_import_anthropic::Component::parse(&source(text("anthropic", "exchange")), 0),
         auto_import_langfuse::Component::parse(&source(text("langfuse", "export")), 0),
         auto_import_langsmith::Component::parse(&source(text("langsmith", "runs")), 0),
+        auto_import_langfuse::Component::parse(&source(text("langfuse", "table")), 0),
+        auto_import_claude_code::Component::parse(&source(text("claude_code", "session")), 0),
+        auto_import_auto::Component::parse(&source(text("auto_jsonl", "exported")), 0),
         auto_import_openai::Component::parse(&source(text("openai", "exchanges")), 0),
         auto_import_otlp::Component::parse(&source(text("otlp", "spans")), 0),
     ];
     let spans = read.map(|batch| batch.unwrap().traces.iter().map(|trace| trace.spans.len()).sum::<usize>());
-    assert_eq!(spans, [2, 2, 2, 3, 2]);
+    assert_eq!(spans, [2, 2, 2, 1, 6, 2, 3, 2]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::process::Command;
 use auto_importer::Source;
 use auto_json::{Canonical, Value};
 use auto_store::{Ingested, Scope, SpanKind, Store, StoreError};
+use proptest::prelude::*;
 
 /// The root of this repository.
 fn root() -> &'static Path {
@@ -89,6 +90,137 @@ fn import_tau_bench(store: &mut Store, path: &Path) -> Result<Ingested, StoreErr
         from = batch.next;
     }
     Ok(total)
+}
+
+/// What a store exports, read back by the importer.
+fn exported(store: &Store) -> Vec<auto_store::Trace> {
+    let mut text = String::new();
+    for task in store.tasks().unwrap() {
+        store
+            .each_trace(&task.task, |trace| {
+                text += &auto_store::jsonl(&trace);
+                Ok(())
+            })
+            .unwrap();
+    }
+    read_back(&text)
+}
+
+fn read_back(text: &str) -> Vec<auto_store::Trace> {
+    let source = Source::of("export.jsonl", text);
+    let (mut traces, mut from) = (Vec::new(), Some(0));
+    while let Some(start) = from {
+        let batch = auto_import_auto::exported::parse(&source, start).unwrap();
+        traces.extend(batch.traces.into_iter().map(stored));
+        from = batch.next;
+    }
+    traces
+}
+
+#[test]
+fn what_is_exported_and_imported_again_is_the_same_evidence() {
+    let Some(path) = shared("traces/tau-bench-gpt-4o-airline.json") else { return };
+    let (_folder, mut store) = new_store();
+    import_tau_bench(&mut store, &path).unwrap();
+    let (_other, mut again) = new_store();
+    again.ingest(&exported(&store)).unwrap();
+    assert_eq!(again.census("airline").unwrap(), store.census("airline").unwrap());
+    assert_eq!(again.traces_of("airline").unwrap(), store.traces_of("airline").unwrap());
+    let scope = Scope::Span { kind: auto_store_kind("tool_call"), name: "get_user_details".into() };
+    let seen = store.observations("airline", &scope).unwrap();
+    assert!(!seen.is_empty());
+    assert_eq!(again.observations("airline", &scope).unwrap(), seen);
+}
+
+/// Traces with anything in them that a trace may hold.
+fn any_trace() -> impl Strategy<Value = auto_store::Trace> {
+    let text = || prop_oneof!["[a-c]{0,3}", "\\PC{0,6}", Just("\u{0}\r\n\",\u{2028}".to_owned())];
+    let json = || {
+        prop_oneof![
+            Just("null".to_owned()),
+            Just("[1.50,{\"\":\"é\"}]".to_owned()),
+            text().prop_map(|text| Value::from(text).to_string())
+        ]
+        .prop_map(|text| Canonical::of(&text).unwrap())
+    };
+    let notes = || {
+        proptest::collection::btree_map(text(), text(), 0..3).prop_map(|notes| notes.into_iter().collect::<Vec<_>>())
+    };
+    let kind = proptest::sample::select(vec!["model_call", "tool_call", "span", "user", ""]);
+    let span =
+        (kind, text(), json(), json(), proptest::option::of(text()), any::<u64>(), any::<Option<u64>>(), notes());
+    let spans = proptest::collection::vec(span, 0..4).prop_map(|spans| {
+        let whole = |(place, (kind, name, input, output, error, started, duration, attributes))| auto_store::Span {
+            id: u64::MAX - place,
+            parent: (place > 1).then_some(u64::MAX - 1),
+            sequence: place * place,
+            kind: SpanKind::from_name(kind),
+            name,
+            input,
+            output,
+            error,
+            started,
+            duration,
+            attributes,
+        };
+        (1..).zip(spans).map(whole).collect::<Vec<auto_store::Span>>()
+    });
+    let option = || proptest::option::of(json());
+    (text(), text(), any::<u64>(), notes(), option(), option(), any::<bool>(), spans).prop_map(
+        |(task, recorder, started, attributes, input, output, partial, spans)| auto_store::Trace {
+            id: "a".into(),
+            task,
+            recorder,
+            started,
+            attributes,
+            input,
+            output,
+            partial,
+            spans,
+        },
+    )
+}
+
+/// The cells of a CSV text (RFC 4180).
+fn cells(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut cell, mut quoted) = (vec![vec![]], String::new(), false);
+    let mut rest = text.chars().peekable();
+    while let Some(one) = rest.next() {
+        match one {
+            '"' if quoted && rest.peek() == Some(&'"') => cell.extend(rest.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => rows.last_mut().unwrap().push(std::mem::take(&mut cell)),
+            '\r' if !quoted => {
+                assert_eq!(rest.next(), Some('\n'));
+                rows.last_mut().unwrap().push(std::mem::take(&mut cell));
+                rows.push(Vec::new());
+            }
+            other => cell.push(other),
+        }
+    }
+    assert!(!quoted && rows.pop() == Some(Vec::new()));
+    rows
+}
+
+proptest! {
+    #[test]
+    fn every_trace_comes_back_from_its_lines_as_it_was(traces in proptest::collection::vec(any_trace(), 0..3)) {
+        let text: String = traces.iter().map(auto_store::jsonl).collect();
+        prop_assert_eq!(read_back(&text), traces);
+    }
+
+    #[test]
+    fn a_row_of_csv_holds_what_its_span_says(trace in any_trace()) {
+        let rows = cells(&(auto_store::CSV_HEAD.to_owned() + &auto_store::csv(&trace)));
+        prop_assert_eq!(rows.len(), trace.spans.len() + 2);
+        prop_assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+        for (row, span) in rows[2..].iter().zip(&trace.spans) {
+            let is = |column: &str| row[rows[0].iter().position(|own| own == column).unwrap()].as_str();
+            prop_assert_eq!((is("trace"), is("name"), is("input")), ("a", span.name.as_str(), span.input.as_str()));
+            prop_assert_eq!(is("duration_us"), span.duration.map_or(String::new(), |micros| micros.to_string()));
+            prop_assert_eq!(is("error"), span.error.as_deref().unwrap_or_default());
+        }
+    }
 }
 
 #[test]

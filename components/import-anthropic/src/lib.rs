@@ -5,10 +5,9 @@
 mod joined;
 
 use auto_importer::chat::{self, Message};
-use auto_importer::exchange::{self, Exchange, Joined, Part, cut_off, tokens};
+use auto_importer::exchange::{self, Exchange, Joined, Part, cut_off, is_anthropic};
 use auto_importer::{
     Batch, Document, Fault, Importer, Notes, Record, Source, Value, as_json, bad, batch, check_text, documents, first,
-    pairs, set,
 };
 
 /// The task where the caller names none.
@@ -42,8 +41,7 @@ impl Importer for Component {
                 notes.unusable("unknown-document", "requests without messages", &one.place);
                 continue;
             };
-            let recorder = one.about.get("recorder").and_then(Value::as_text).unwrap_or(Self::FORMAT);
-            traces.push(exchange.into_trace(one.id.clone(), one.task(task), recorder, &mut notes, &one.place));
+            traces.push(one.trace(exchange, Self::FORMAT, task, &mut notes));
         }
         Ok(batch(traces, from, notes))
     }
@@ -56,15 +54,7 @@ fn is_ours(one: &Value) -> bool {
         return one.get("params").is_some() || one.get("result").is_some();
     }
     let Some(request) = one.get("request").cloned().map(as_json) else { return false };
-    let response = one.get("response");
-    let path = one.get("path").and_then(Value::as_text).unwrap_or_default();
-    let kind = response.and_then(|response| response.get("type")).and_then(Value::as_text);
-    let streamed = response.and_then(Value::as_text).is_some_and(|text| text.contains("message_start"));
-    request.get("messages").is_some()
-        && (path.split('?').next().is_some_and(|path| path.ends_with("/messages"))
-            || kind == Some("message")
-            || streamed
-            || (request.get("max_tokens").is_some() && request.get("system").is_some()))
+    request.get("messages").is_some() && is_anthropic(&request, one.get("response"), one.get("path"))
 }
 
 /// What a document says about an exchange.
@@ -112,55 +102,23 @@ fn read(joined: &Joined) -> Option<Exchange> {
     for message in request.get("messages")?.as_list()? {
         history.extend(chat::anthropic(message.get("role")?.as_text()?, message.get("content")?)?);
     }
-    let mut exchange = Exchange {
-        model: request.get("model").and_then(Value::as_text).unwrap_or("unknown").to_owned(),
-        history,
-        more: Record::new(),
-        answer: None,
-        error: None,
-        attributes: Vec::new(),
-        started: 0,
-        duration: None,
-    };
-    exchange.rest(request, &["model", "messages", "system"]);
+    let mut exchange = Exchange::asked(request, history, &["model", "messages", "system"]);
     if let Some(response) = &joined.response {
         answered(&mut exchange, response);
     }
-    joined.tell(&mut exchange);
     Some(exchange)
 }
 
 fn answered(exchange: &mut Exchange, response: &Value) {
-    let Some(record) = response.as_record() else {
-        exchange.error = Some("the answer is no object".into());
-        return;
-    };
-    if let Some(error) = record.get("error").filter(|error| **error != Value::Null) {
-        let said = error.get("message").unwrap_or(error);
-        let said = said.as_text().map_or_else(|| said.to_string(), str::to_owned);
-        exchange.error = Some(said);
-    }
-    let said = record.get("content").and_then(|content| chat::anthropic("assistant", content));
+    exchange.about(response, &["content", "type", "role"]);
+    let said = response.get("content").and_then(|content| chat::anthropic("assistant", content));
     exchange.answer = said.and_then(|said| said.into_iter().next_back()).map(|said| said.said().into());
-    if let Some(tokens) = record.get("usage").and_then(tokens) {
-        set(&mut exchange.attributes, "tokens", tokens.to_string());
-    }
-    let reason = record.get("stop_reason").and_then(Value::as_text);
+    let reason = response.get("stop_reason").and_then(Value::as_text);
     if exchange.error.is_none() {
         exchange.error = match (reason, &exchange.answer) {
             (_, None) => Some("the answer holds no content".into()),
             (None, _) => Some("the answer does not say that it ended".into()),
             (reason, _) => cut_off(reason),
         };
-    }
-    for (key, value) in pairs(record) {
-        let key = match key.as_str() {
-            "content" | "type" | "role" | "error" => continue,
-            "id" => "response_id",
-            "model" => "response_model",
-            "stop_reason" => "finish_reason",
-            other => other,
-        };
-        set(&mut exchange.attributes, key, value);
     }
 }

@@ -8,13 +8,19 @@ use crate::Fault;
 /// The fields of one line that were not taken yet.
 pub(crate) struct Fields {
     line: usize,
+    version: u32,
     what: &'static str,
     record: Record,
 }
 
 impl Fields {
     pub(crate) fn new(line: usize, record: Record) -> Fields {
-        Fields { line, what: "line", record }
+        Fields { line, version: 0, what: "line", record }
+    }
+
+    /// The fields of a line of another version of the format.
+    pub(crate) fn of_version(version: u32, line: usize, record: Record) -> Fields {
+        Fields { version, ..Fields::new(line, record) }
     }
 
     /// What the line turned out to be, for messages.
@@ -96,6 +102,16 @@ impl Fields {
         record.into_iter().map(pair).collect()
     }
 
+    /// A value that may be left out; `null` is a value.
+    pub(crate) fn value(&mut self, key: &str) -> Option<Canonical> {
+        self.record.remove(key).map(|value| value.canonical())
+    }
+
+    pub(crate) fn truth(&mut self, key: &str) -> Result<bool, Fault> {
+        let value = self.required(key)?;
+        value.as_bool().ok_or_else(|| self.wrong(key, "true or false", &value))
+    }
+
     /// A value to keep; absent is `null`.
     pub(crate) fn value_or_null(&mut self, key: &str) -> Canonical {
         self.record.remove(key).unwrap_or(Value::Null).canonical()
@@ -118,8 +134,8 @@ impl Fields {
         match self.record.iter().next() {
             None => Ok(()),
             Some((key, _)) => Err(self.refuse(format!(
-                "the {} has a field {key:?} that format version 0 does not know; put notes of your own under \"attrs\"",
-                self.what
+                "the {} has a field {key:?} that format version {} does not know; put notes of your own under \"attrs\"",
+                self.what, self.version
             ))),
         }
     }

@@ -1,7 +1,8 @@
 //! The importer of `auto-jsonl`: one JSON Lines file per agent run, format version 0, as
-//! our SDK and its forerunners write it. The format is told in docs (formats: traces);
-//! [`parse`] reads.
+//! our SDK and its forerunners write it, or many traces in a file, version 1, as `store export`
+//! writes them. The formats are told in docs (formats: traces); [`parse`] and [`exported`] read.
 
+pub mod exported;
 mod fields;
 mod parse;
 
@@ -19,6 +20,9 @@ impl Importer for Component {
     }
 
     fn parse(source: &Source, from: u32) -> Result<Batch, Fault> {
+        if exported::detect(&source.text) {
+            return exported::parse(source, from);
+        }
         // A file holds one trace.
         let traces = if from == 0 { vec![parse(source)?] } else { Vec::new() };
         Ok(Batch { traces, notes: Vec::new(), next: None })

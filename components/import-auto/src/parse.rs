@@ -70,7 +70,9 @@ impl Reading {
         let mut fields = Fields::new(number, record);
         let version = fields.required("v")?;
         if version.as_u64() != Some(0) {
-            return Err(fields.refuse(format!("format version {version}; this importer reads version 0")));
+            return Err(fields.refuse(format!(
+                "format version {version}; this importer reads version 0 and, in files of its own, version 1"
+            )));
         }
         let kind = fields.text("t")?;
         match (kind.as_str(), &self.header) {
@@ -203,6 +205,11 @@ impl Reading {
             spans,
         })
     }
+}
+
+/// The kind of that name, which may be one of another format's own.
+pub(crate) fn any_kind(name: &str) -> SpanKind {
+    span_kind(name).unwrap_or_else(|| SpanKind::Other(name.to_owned()))
 }
 
 fn span_kind(name: &str) -> Option<SpanKind> {

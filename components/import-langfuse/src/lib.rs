@@ -1,8 +1,9 @@
 //! The importer of `langfuse`: traces as Langfuse exports them, `{trace, observations}`, a
 //! trace of its API with the observations inside, or observations of a table, one a line or
-//! in a list. [`observation`] says what one observation records.
+//! in a list, or as CSV ([`table`]). [`observation`] says what one observation records.
 
 mod observation;
+mod table;
 
 use std::collections::HashMap;
 
@@ -21,6 +22,9 @@ impl Importer for Component {
     const FORMAT: &'static str = "langfuse";
 
     fn detect(head: &str) -> bool {
+        if table::is_table(head) {
+            return true;
+        }
         match first(head) {
             Some(one) => is_ours(&one),
             None => {
@@ -35,7 +39,11 @@ impl Importer for Component {
         check_text(source)?;
         let mut file = File::default();
         let mut notes = Notes::default();
-        for document in documents(&source.text)? {
+        let is_table = table::is_table(&source.text);
+        for (place, row) in if is_table { table::read(&source.text)? } else { Vec::new() } {
+            file.row(row, &place, &mut notes);
+        }
+        for document in if is_table { Vec::new() } else { documents(&source.text)? } {
             let place = document.place();
             match document.value()? {
                 Value::Record(record) => file.document(record, &place, &mut notes),
@@ -96,6 +104,26 @@ impl File {
                 _ => notes.unusable("bad-span", "observations that are no objects", &place),
             }
         }
+    }
+
+    /// A row of a table: an observation, or a trace.
+    fn row(&mut self, mut row: Record, place: &str, notes: &mut Notes) {
+        if row.get("traceId").is_none() && row.get("startTime").is_none() {
+            match row.get("id").and_then(Value::as_text).map(str::to_owned) {
+                Some(id) => self.of(&id).trace = row,
+                None => notes.unusable("bad-trace", "traces without an id", place),
+            }
+            return;
+        }
+        // A table of observations says what the trace is called in each.
+        let named = row.remove("traceName");
+        if let (Some(id), Some(name)) = (row.get("traceId").and_then(Value::as_text), named) {
+            let trace = &mut self.of(id).trace;
+            if trace.get("name").is_none() {
+                trace.set("name", name);
+            }
+        }
+        self.observation(row, place.to_owned(), notes);
     }
 
     fn observation(&mut self, one: Record, place: String, notes: &mut Notes) {

@@ -4,8 +4,7 @@
 use auto_importer::chat::{answer_of, asked_of};
 use auto_importer::exchange::tokens;
 use auto_importer::{
-    Notes, Record, Span, SpanKind, Value, as_json, at, identity, json, micro_usd, micros, pairs, set, span as empty,
-    text_of, uncaptured,
+    Notes, Record, Span, SpanKind, Value, as_json, at, micro_usd, micros, observed, set, span as empty, text_of,
 };
 
 /// Members with a meaning here, and the provider's own counts of what these say.
@@ -52,11 +51,9 @@ pub fn span(one: &Record, place: &str, notes: &mut Notes) -> Span {
     let text = |key: &str| one.get(key).and_then(Value::as_text).filter(|text| !text.is_empty());
     let kind = kind(text("type").unwrap_or_default());
     let mut span = empty(kind.clone(), name(&kind, &value));
-    span.id = number(text("id").unwrap_or_default());
-    span.parent = text("parentObservationId").map(number);
-    span.started = one.get("startTime").and_then(micros).unwrap_or(0);
-    let ended = one.get("endTime").and_then(micros);
-    span.duration = ended.filter(|ended| *ended >= span.started).map(|ended| ended - span.started);
+    span.id = observed::number(text("id").unwrap_or_default());
+    span.parent = text("parentObservationId").map(observed::number);
+    observed::timed(&mut span, one.get("startTime").and_then(micros), one.get("endTime").and_then(micros));
     span.attributes = attributes(one);
     if text("level") == Some("ERROR") {
         span.error = Some(text("statusMessage").unwrap_or("the observation says that it failed").to_owned());
@@ -67,12 +64,7 @@ pub fn span(one: &Record, place: &str, notes: &mut Notes) -> Span {
         input = input.map(|input| asked(&input, one.get("modelParameters")));
         output = output.as_ref().map(answer_of);
     }
-    let captured = input.is_some() && (output.is_some() || span.error.is_some());
-    let text = |value: Option<Value>| json(&value.unwrap_or(Value::Null));
-    (span.input, span.output) = (text(input), text(output));
-    if kind != SpanKind::Structural && !captured {
-        uncaptured(&mut span, notes, place);
-    }
+    observed::content(&mut span, input, output, notes, place);
     span
 }
 
@@ -100,16 +92,6 @@ fn name(kind: &SpanKind, one: &Value) -> String {
         _ => None,
     };
     told.unwrap_or(own).to_owned()
-}
-
-/// Sixteen hex digits are a number; any other id is hashed to one.
-fn number(id: &str) -> u64 {
-    let hex = |text: &str| u64::from_str_radix(text, 16).unwrap_or_default();
-    if id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        hex(id)
-    } else {
-        hex(&identity(&[id])[..16])
-    }
 }
 
 /// What a model was asked: messages with the parameters.
@@ -143,8 +125,7 @@ fn with_tools(input: &Value) -> Option<Value> {
 }
 
 fn attributes(one: &Record) -> Vec<(String, String)> {
-    let kept = |(key, _): &(&str, &Value)| !KNOWN.contains(key);
-    let mut attributes = pairs(&one.iter().filter(kept).map(|(key, value)| (key.to_owned(), value.clone())).collect());
+    let mut attributes = observed::notes_of(one, &KNOWN);
     metadata(one.get("metadata"), &mut attributes);
     for (key, name) in [("name", "langfuse.name"), ("type", "langfuse.type"), ("statusMessage", "status_message")] {
         if let Some(text) = one.get(key).and_then(Value::as_text).filter(|text| !text.is_empty()) {
@@ -152,14 +133,8 @@ fn attributes(one: &Record) -> Vec<(String, String)> {
         }
     }
     let usage = one.get("usageDetails").or_else(|| one.get("usage"));
-    if let Some(tokens) = usage.and_then(tokens).filter(|tokens| *tokens > 0) {
-        set(&mut attributes, "tokens", tokens.to_string());
-    }
-    // Nothing is what an unknown price comes to as well.
     let cost = one.get("totalCost").or_else(|| one.get("calculatedTotalCost")).and_then(micro_usd);
-    if let Some(cost) = cost.filter(|cost| *cost > 0) {
-        set(&mut attributes, "cost_usd_micros", cost.to_string());
-    }
+    observed::figures(&mut attributes, usage.and_then(tokens), cost);
     attributes
 }
 
@@ -167,13 +142,10 @@ fn attributes(one: &Record) -> Vec<(String, String)> {
 /// the copies of content in it.
 pub fn metadata(given: Option<&Value>, attributes: &mut Vec<(String, String)>) {
     let Some(Value::Record(mut record)) = given.cloned().map(as_json) else { return };
-    if let Some(Value::Record(inner)) = record.remove("attributes") {
-        record.extend_missing(inner.into_iter().filter(|(key, _)| !is_content(key)));
-    }
-    for (key, value) in pairs(&record) {
-        if !["tokens", "cost_usd_micros"].contains(&key.as_str()) && attributes.iter().all(|(own, _)| *own != key) {
-            attributes.push((key, value));
-        }
+    let inner = record.remove("attributes");
+    observed::extend(attributes, &record);
+    if let Some(Value::Record(inner)) = inner {
+        observed::extend(attributes, &inner.into_iter().filter(|(key, _)| !is_content(key)).collect());
     }
 }
 
@@ -189,19 +161,4 @@ fn is_content(key: &str) -> bool {
         ".completion",
     ];
     ends.iter().any(|end| key.ends_with(end)) || key == "gen_ai.tool.definitions"
-}
-
-trait ExtendMissing {
-    fn extend_missing(&mut self, more: impl Iterator<Item = (String, Value)>);
-}
-
-impl ExtendMissing for Record {
-    /// Adds members whose names are not taken.
-    fn extend_missing(&mut self, more: impl Iterator<Item = (String, Value)>) {
-        for (key, value) in more {
-            if self.get(&key).is_none() {
-                self.set(key, value);
-            }
-        }
-    }
 }

@@ -65,6 +65,95 @@ fn a_table_of_observations_gives_the_same_spans() {
     }
 }
 
+/// A table as the export writes it as CSV: every cell in quotes, a line feed behind each row.
+fn csv(columns: &[&str], rows: &[Value]) -> String {
+    let quoted = |cell: &str| format!("\"{}\"", cell.replace('"', "\"\""));
+    let cell = |row: &Value, column: &str| match row.get(column) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::Text(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let line = |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+    let rows = rows.iter().map(|row| line(columns.iter().map(|column| cell(row, column)).collect()));
+    line(columns.iter().map(|&column| column.to_owned()).collect()) + &rows.collect::<String>()
+}
+
+const COLUMNS: [&str; 15] = [
+    "id",
+    "traceId",
+    "type",
+    "name",
+    "startTime",
+    "endTime",
+    "parentObservationId",
+    "model",
+    "modelParameters",
+    "usageDetails",
+    "totalCost",
+    "metadata",
+    "input",
+    "output",
+    "level",
+];
+
+#[test]
+fn a_table_of_observations_as_csv_gives_the_same_spans() {
+    let export = Value::parse(EXPORT).unwrap();
+    let rows = export.get("observations").and_then(Value::as_list).unwrap();
+    let columns = [&COLUMNS[..], &["statusMessage", "traceName"]].concat();
+    let named = |row: &Value| {
+        let mut row = row.as_record().cloned().unwrap();
+        row.set("traceName", "ticket-agent");
+        Value::from(row)
+    };
+    let (expected, _) = read(EXPORT);
+    let text = csv(&columns, &rows.iter().map(named).collect::<Vec<_>>());
+    for text in [text.clone(), text.replace('\n', "\r\n"), text.trim_end().to_owned()] {
+        let (traces, notes) = read(&text);
+        let [trace] = &traces[..] else { panic!("{traces:?}") };
+        assert_eq!((trace.task.as_str(), &trace.spans), ("ticket-agent", &expected[0].spans));
+        assert_eq!(notes.len(), 2);
+    }
+    // A head alone holds nothing; older tables say how many tokens in a column of their own.
+    assert!(read(&csv(&columns, &[])).0.is_empty());
+    let row = Value::parse(
+        r#"{"id":"g","traceId":"t","startTime":"2025-06-06T11:31:34Z","type":"GENERATION","input":"a","output":"b","totalUsage":7}"#,
+    );
+    let (traces, _) =
+        read(&csv(&["id", "traceId", "startTime", "type", "input", "output", "totalUsage"], &[row.unwrap()]));
+    assert!(traces[0].spans[0].attributes.contains(&("tokens".into(), "7".into())));
+}
+
+#[test]
+fn a_table_of_traces_as_csv_gives_what_went_in_and_what_came_out() {
+    let row = Value::parse(
+        r#"{"id":"t-9","timestamp":"2025-06-06T11:31:33Z","name":"agent","input":"{\"a\":1}","output":"done, \"so\"","tags":["x"]}"#,
+    );
+    let (traces, notes) = read(&csv(&["id", "timestamp", "name", "input", "output", "tags"], &[row.unwrap()]));
+    let [trace] = &traces[..] else { panic!("{traces:?}") };
+    assert_eq!((trace.id.as_str(), trace.task.as_str(), trace.spans.len()), ("t-9", "agent", 0));
+    let said = Value::from("done, \"so\"").to_string();
+    assert_eq!((trace.input.as_deref(), trace.output.as_deref()), (Some(r#"{"a":1}"#), Some(said.as_str())));
+    assert!(notes.is_empty());
+}
+
+#[test]
+fn a_table_that_is_cut_off_or_ragged_is_refused_with_its_line() {
+    let refused = |text: &str| Component::parse(&Source::of("f", text), 0).unwrap_err();
+    let head = "\"id\",\"traceId\",\"startTime\",\"type\"\n";
+    for (rows, line) in
+        [("\"a\",\"t\"\n", "line 2"), ("\"a\",\"t\",\"x\ny\",\"z\"\n\"b", "line 4"), ("\"a\"x\n", "line 2")]
+    {
+        let fault = refused(&format!("{head}{rows}"));
+        assert_eq!((fault.code.as_str(), fault.at.as_deref()), ("bad-trace", Some(line)), "{rows}: {}", fault.message);
+    }
+    let (_, notes) = read(&format!("{head}\"\",\"t\",\"\",\"\"\n"));
+    assert_eq!(notes[0].code, "bad-span");
+    for other in ["id,name\n1,a\n", "id,traceId,startTime", ""] {
+        assert!(!Component::detect(other), "{other}");
+    }
+}
+
 /// What is known of each public trace: its model calls and tool calls that can be used.
 #[test]
 fn the_six_public_traces_import_whole() {

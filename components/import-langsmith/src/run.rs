@@ -4,8 +4,7 @@
 use auto_importer::chat::{self, answer_of, asked_of};
 use auto_importer::exchange::tokens;
 use auto_importer::{
-    Notes, Record, Span, SpanKind, Value, as_json, at, identity, json, micro_usd, micros, pairs, set, span as empty,
-    text_of, uncaptured,
+    Notes, Record, Span, SpanKind, Value, as_json, at, micro_usd, micros, observed, set, span as empty, text_of,
 };
 
 /// Members with a meaning here, or that say again what others say.
@@ -63,13 +62,11 @@ pub fn span(record: &Record, place: &str, notes: &mut Notes) -> Span {
     let text = |key: &str| record.get(key).and_then(Value::as_text).filter(|text| !text.is_empty());
     let kind = kind(record);
     let mut span = empty(kind.clone(), name(&kind, &run));
-    span.id = number(text("id").unwrap_or_default());
-    span.parent = text("parent_run_id").map(number);
-    span.started = record.get("start_time").and_then(micros).unwrap_or(0);
-    let ended = record.get("end_time").and_then(micros);
-    span.duration = ended.filter(|ended| *ended >= span.started).map(|ended| ended - span.started);
+    span.id = observed::number(text("id").unwrap_or_default());
+    span.parent = text("parent_run_id").map(observed::number);
+    observed::timed(&mut span, record.get("start_time").and_then(micros), record.get("end_time").and_then(micros));
     span.error = text("error").map(str::to_owned);
-    span.attributes = attributes(&run);
+    span.attributes = attributes(record, &run);
     let content =
         |key: &str| record.get(key).filter(|value| value.as_record().is_some_and(|record| !record.is_empty()));
     let (input, output) = (content("inputs").cloned(), content("outputs").cloned());
@@ -78,17 +75,8 @@ pub fn span(record: &Record, place: &str, notes: &mut Notes) -> Span {
         SpanKind::ToolCall => (input.map(only("input")), output.map(only("output")).map(said)),
         _ => (input, output),
     };
-    let captured = input.is_some() && (output.is_some() || span.error.is_some());
-    let text = |value: Option<Value>| json(&value.unwrap_or(Value::Null));
-    (span.input, span.output) = (text(input), text(output));
-    if kind != SpanKind::Structural && !captured {
-        uncaptured(&mut span, notes, place);
-    }
+    observed::content(&mut span, input, output, notes, place);
     span
-}
-
-fn number(id: &str) -> u64 {
-    u64::from_str_radix(&identity(&[id])[..16], 16).unwrap_or_default()
 }
 
 fn name(kind: &SpanKind, run: &Value) -> String {
@@ -136,28 +124,17 @@ fn said(output: Value) -> Value {
     }
 }
 
-fn attributes(run: &Value) -> Vec<(String, String)> {
-    let members = run.as_record().into_iter().flat_map(Record::iter);
-    let mut attributes = pairs(
-        &members.filter(|(key, _)| !KNOWN.contains(key)).map(|(key, value)| (key.to_owned(), value.clone())).collect(),
-    );
-    for (key, value) in at(run, "/extra/metadata").and_then(Value::as_record).map(pairs).into_iter().flatten() {
-        if attributes.iter().all(|(own, _)| *own != key) {
-            attributes.push((key, value));
-        }
+fn attributes(record: &Record, run: &Value) -> Vec<(String, String)> {
+    let mut attributes = observed::notes_of(record, &KNOWN);
+    if let Some(metadata) = at(run, "/extra/metadata").and_then(Value::as_record) {
+        observed::extend(&mut attributes, metadata);
     }
-    attributes.retain(|(key, _)| !["tokens", "cost_usd_micros"].contains(&key.as_str()));
     if let Some(name) = text_of(run, "/name") {
         set(&mut attributes, "langsmith.name", name);
     }
     let usage = ["/outputs/llm_output/token_usage", "/outputs/usage_metadata", "/outputs/usage"];
     let counted = run.get("total_tokens").and_then(Value::as_u64);
     let counted = counted.or_else(|| usage.iter().find_map(|place| at(run, place).and_then(tokens)));
-    if let Some(tokens) = counted.filter(|tokens| *tokens > 0) {
-        set(&mut attributes, "tokens", tokens.to_string());
-    }
-    if let Some(cost) = run.get("total_cost").and_then(micro_usd).filter(|cost| *cost > 0) {
-        set(&mut attributes, "cost_usd_micros", cost.to_string());
-    }
+    observed::figures(&mut attributes, counted, run.get("total_cost").and_then(micro_usd));
     attributes
 }

@@ -8,7 +8,7 @@ mod chat;
 mod joined;
 mod responses;
 
-use auto_importer::exchange::{self, Joined, Part, conversation};
+use auto_importer::exchange::{self, Joined, Part, conversation, is_anthropic};
 use auto_importer::{
     Batch, Document, Fault, Importer, Notes, Record, Source, Trace, Value, as_json, at, bad, batch, check_text,
     documents, first, identity,
@@ -53,6 +53,7 @@ fn is_ours(one: &Value) -> bool {
     let has = |key: &str| one.get(key).is_some();
     let request = one.get("request").cloned().map(as_json);
     if let Some(request) = &request {
+        // Anthropic's exchanges have their own importer.
         return !is_anthropic(request, one.get("response"), one.get("path")) && asks(body(request));
     }
     if has("custom_id") {
@@ -66,17 +67,6 @@ fn is_ours(one: &Value) -> bool {
 /// Whether a request is one to a model.
 fn asks(request: &Value) -> bool {
     ["messages", "input", "prompt"].iter().any(|key| request.get(key).is_some())
-}
-
-/// Anthropic's exchanges have their own importer.
-fn is_anthropic(request: &Value, response: Option<&Value>, path: Option<&Value>) -> bool {
-    let path = path.and_then(Value::as_text).unwrap_or_default();
-    let kind = response.and_then(|response| response.get("type")).and_then(Value::as_text);
-    let streamed = response.and_then(Value::as_text).is_some_and(|text| text.contains("message_start"));
-    path.split('?').next().is_some_and(|path| path.ends_with("/messages"))
-        || kind == Some("message")
-        || streamed
-        || (request.get("max_tokens").is_some() && request.get("system").is_some())
 }
 
 /// The body of a request that is told with its method and address.
@@ -170,9 +160,7 @@ impl Reading<'_> {
         let chain = responses::Chain::of(&joined);
         for one in &joined {
             if let Some(exchange) = read(one, &chain, &mut self.notes) {
-                let task = one.task(self.task);
-                let recorder = one.about.get("recorder").and_then(Value::as_text).unwrap_or(Component::FORMAT);
-                self.traces.push(exchange.into_trace(one.id.clone(), task, recorder, &mut self.notes, &one.place));
+                self.traces.push(one.trace(exchange, Component::FORMAT, self.task, &mut self.notes));
             }
         }
         Ok(batch(self.traces, from, self.notes))
@@ -221,7 +209,7 @@ fn answer(response: Value) -> Value {
 
 fn read(joined: &Joined, chain: &responses::Chain<'_>, notes: &mut Notes) -> Option<exchange::Exchange> {
     let request = joined.request.as_record()?;
-    let mut exchange = if request.get("messages").is_some() {
+    let exchange = if request.get("messages").is_some() {
         chat::exchange(request, joined.response.as_ref())
     } else if request.get("input").is_some() {
         responses::exchange(request, joined.response.as_ref(), chain)
@@ -231,6 +219,5 @@ fn read(joined: &Joined, chain: &responses::Chain<'_>, notes: &mut Notes) -> Opt
         notes.unusable("unknown-document", "requests that ask no model", &joined.place);
         return None;
     };
-    joined.tell(&mut exchange);
     Some(exchange)
 }

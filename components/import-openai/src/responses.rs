@@ -6,8 +6,6 @@ use auto_importer::chat::{self, Message};
 use auto_importer::exchange::{Exchange, Joined, cut_off};
 use auto_importer::{Record, Value, at};
 
-use crate::chat::{about, asked};
-
 /// How long a chain of responses may be; ids in a circle would be endless.
 const LONGEST: usize = 10_000;
 
@@ -52,9 +50,9 @@ pub fn exchange(request: &Record, response: Option<&Value>, chain: &Chain<'_>) -
     let mut history: Vec<Message> = instructions.map(|said| Message::new("system", said.clone())).into_iter().collect();
     let known = own.is_some() && before.is_some();
     history.extend(merged([before.unwrap_or_default(), own.unwrap_or_default()].concat()));
-    let mut exchange = asked(request, history, &["model", "input", "instructions"]);
+    let mut exchange = Exchange::asked(request, history, &["model", "input", "instructions"]);
     let Some(response) = response else { return exchange };
-    about(&mut exchange, response, &ECHOED);
+    exchange.about(response, &ECHOED);
     // Where a part of the history is elsewhere, what was asked is not known.
     if known {
         exchange.answer = response.get("output").and_then(messages).and_then(|said| answer(merged(said)));

@@ -198,7 +198,7 @@ fn parameters(attributes: &Record) -> Record {
 /// The conventions of today: messages of parts in three attributes, or in an event that carries
 /// the same three.
 fn current(attributes: &Record, events: &[Event]) -> Option<Heard> {
-    let details = events.iter().find(|event| event.name == "gen_ai.client.inference.operation.details");
+    let details = events.iter().find(|event| tells_all(event));
     let found = |key: &str| {
         let own = attributes.get(key);
         let told = details.and_then(|event| event.attributes.get(key).or_else(|| event.body.get(key)));
@@ -229,9 +229,17 @@ fn instructions(said: &Value) -> Option<Message> {
     chat::message(&message.into())?.into_iter().next_back()
 }
 
+/// The event that carries all that a call of a model says.
+const DETAILS: &str = "gen_ai.client.inference.operation.details";
+
+/// Whether an event tells of a call of a model all that its span would.
+pub fn tells_all(event: &Event) -> bool {
+    event.name == DETAILS
+}
+
 /// Whether an event carries a message, which then is content.
 pub fn is_message(event: &Event) -> bool {
-    event.name == "gen_ai.client.inference.operation.details"
+    tells_all(event)
         || event.name == "gen_ai.choice"
         || (event.name.starts_with("gen_ai.") && event.name.ends_with(".message"))
         || event.name.starts_with("gen_ai.content.")

@@ -3,7 +3,7 @@
 
 use auto_importer::{Notes, Record, Value, identity, micros};
 
-use crate::{Event, Raw, Read};
+use crate::{Event, Log, Raw, Read};
 
 /// Reads one request.
 pub fn read(request: &Value, place: &str, read: &mut Read, notes: &mut Notes) {
@@ -21,12 +21,21 @@ pub fn read(request: &Value, place: &str, read: &mut Read, notes: &mut Notes) {
             }
         }
     }
-    for resource in list(request, "resourceLogs") {
-        for record in list(resource, "scopeLogs").flat_map(|scope| list(scope, "logRecords")) {
-            let ids = member(record, "traceId").and_then(trace_id).zip(member(record, "spanId").and_then(span_id));
-            match ids {
-                Some(ids) => read.logs.entry(ids).or_default().push(log(record)),
-                None => notes.remark("log-record", "log records that belong to no span", place),
+    for (number, resource) in list(request, "resourceLogs").enumerate() {
+        let about = attributes(resource.get("resource").and_then(|resource| resource.get("attributes")));
+        for scope in list(resource, "scopeLogs") {
+            let name = member(scope, "scope").and_then(|scope| scope.get("name")).and_then(Value::as_text);
+            for record in list(scope, "logRecords") {
+                let ids = member(record, "traceId").and_then(trace_id).zip(member(record, "spanId").and_then(span_id));
+                let Some((trace, span)) = ids else {
+                    notes.remark("log-record", "log records that belong to no span", place);
+                    continue;
+                };
+                let time = |key: &str| member(record, key).and_then(nanos).filter(|time| *time > 0);
+                let at = time("timeUnixNano").or_else(|| time("observedTimeUnixNano")).unwrap_or(0);
+                let place = format!("{place}/resourceLogs/{number}");
+                let scope = name.unwrap_or_default().to_owned();
+                read.log(trace, span, Log { event: log(record), at, resource: about.clone(), scope, place });
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The importer of `otlp-json`: OpenTelemetry spans as exporters write them, in JSON (one
-//! request, a list, or one a line) or in protobuf. [`json`] and [`proto`] read the two
+//! The importer of `otlp-json`: OpenTelemetry spans and log records as exporters write them, in JSON
+//! (one request, a list, or one a line) or in protobuf. [`json`] and [`proto`] read the two
 //! encodings into one form, [`meaning`] says which operation a span records, [`content`] what
 //! it was given and gave, by the conventions that are about.
 
@@ -71,7 +71,55 @@ fn is_binary(text: &str) -> bool {
 pub(crate) struct Read {
     spans: Vec<Raw>,
     /// Events that came as log records, by trace and span.
-    logs: HashMap<(String, u64), Vec<Event>>,
+    logs: HashMap<(String, u64), Vec<Log>>,
+}
+
+impl Read {
+    /// Takes in a log record of a span.
+    fn log(&mut self, trace: String, span: u64, log: Log) {
+        self.logs.entry((trace, span)).or_default().push(log);
+    }
+}
+
+/// An event that came as a log record, apart from its span.
+pub(crate) struct Log {
+    event: Event,
+    /// Microseconds since 1970.
+    at: u64,
+    resource: Record,
+    scope: String,
+    place: String,
+}
+
+impl Log {
+    /// The span of a model call that is told by its log record alone; none of a record that does not
+    /// tell all of it.
+    fn alone(logs: Vec<Log>, trace: String, id: u64, notes: &mut Notes) -> Option<Raw> {
+        if !logs.iter().any(|log| content::tells_all(&log.event)) {
+            let place = logs.first().map_or("", |log| log.place.as_str());
+            notes.unusable(
+                "log-record",
+                "spans of which only log records are in the file, which do not tell all",
+                place,
+            );
+            return None;
+        }
+        let told = logs.iter().find(|log| content::tells_all(&log.event))?;
+        Some(Raw {
+            trace,
+            id,
+            parent: None,
+            name: told.event.name.clone(),
+            started: told.at,
+            ended: 0,
+            attributes: told.event.attributes.clone(),
+            error: told.event.attributes.get("error.type").and_then(Value::as_text).map(str::to_owned),
+            resource: told.resource.clone(),
+            scope: told.scope.clone(),
+            place: told.place.clone(),
+            events: logs.into_iter().map(|log| log.event).collect(),
+        })
+    }
 }
 
 /// A span in the one form of both encodings.
@@ -104,8 +152,18 @@ fn traces(read: Read, source: &Source, notes: &mut Notes) -> Vec<Trace> {
     let Read { spans, mut logs } = read;
     let mut order: Vec<String> = Vec::new();
     let mut by_trace: HashMap<String, Vec<Raw>> = HashMap::new();
+    let mut all = Vec::with_capacity(spans.len());
     for mut raw in spans {
-        raw.events.extend(logs.remove(&(raw.trace.clone(), raw.id)).into_iter().flatten());
+        let more = logs.remove(&(raw.trace.clone(), raw.id)).into_iter().flatten();
+        raw.events.extend(more.map(|log| log.event));
+        all.push(raw);
+    }
+    let mut left: Vec<_> = logs.into_iter().collect();
+    left.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for ((trace, id), logs) in left {
+        all.extend(Log::alone(logs, trace, id, notes));
+    }
+    for raw in all {
         by_trace.entry(raw.trace.clone()).or_insert_with_key(|id| {
             order.push(id.clone());
             Vec::new()

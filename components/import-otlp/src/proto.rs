@@ -1,10 +1,12 @@
-//! The protobuf encoding: the fields of `ExportTraceServiceRequest` (opentelemetry-proto 1.x)
-//! that matter here. Others are skipped, as protobuf says.
+//! The protobuf encoding: the fields of `ExportTraceServiceRequest` and `ExportLogsServiceRequest`
+//! (opentelemetry-proto 1.x) that matter here. Others are skipped, as protobuf says. Nothing in the
+//! bytes says which of the two they are; what they read as does, since a span begins with an id and
+//! a log record with a time.
 
 use auto_importer::{Fault, Notes, Record, Value, bad};
 use prost::Message as _;
 
-use crate::{Event, Raw, Read};
+use crate::{Event, Log, Raw, Read};
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct Request {
@@ -60,6 +62,46 @@ struct Span {
     events: Vec<SpanEvent>,
     #[prost(message, optional, tag = "15")]
     status: Option<Status>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct LogsRequest {
+    #[prost(message, repeated, tag = "1")]
+    resource_logs: Vec<ResourceLogs>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ResourceLogs {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    scope_logs: Vec<ScopeLogs>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ScopeLogs {
+    #[prost(message, optional, tag = "1")]
+    scope: Option<Scope>,
+    #[prost(message, repeated, tag = "2")]
+    log_records: Vec<LogRecord>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct LogRecord {
+    #[prost(fixed64, tag = "1")]
+    time_unix_nano: u64,
+    #[prost(message, optional, tag = "5")]
+    body: Option<AnyValue>,
+    #[prost(message, repeated, tag = "6")]
+    attributes: Vec<KeyValue>,
+    #[prost(bytes = "vec", tag = "9")]
+    trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "10")]
+    span_id: Vec<u8>,
+    #[prost(fixed64, tag = "11")]
+    observed_time_unix_nano: u64,
+    #[prost(string, tag = "12")]
+    event_name: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -124,7 +166,22 @@ struct KeyValueList {
 
 /// Reads one request, or several behind one another: to protobuf that is the same.
 pub fn read(bytes: &[u8], read: &mut Read, notes: &mut Notes) -> Result<(), Fault> {
-    let request = Request::decode(bytes).map_err(|error| bad("", format!("not an OTLP trace request: {error}")))?;
+    let request = Request::decode(bytes);
+    let spans = |request: &Request| {
+        request
+            .resource_spans
+            .iter()
+            .flat_map(|one| &one.scope_spans)
+            .flat_map(|one| &one.spans)
+            .any(|one| !one.trace_id.is_empty())
+    };
+    if !request.as_ref().is_ok_and(spans)
+        && let Some(logs) = LogsRequest::decode(bytes).ok().filter(has_records)
+    {
+        logs_of(logs, read, notes);
+        return Ok(());
+    }
+    let request = request.map_err(|error| bad("", format!("not an OTLP request of traces or logs: {error}")))?;
     for (number, of_resource) in request.resource_spans.into_iter().enumerate() {
         let place = format!("/resourceSpans/{number}");
         let resource = attributes(of_resource.resource.map(|resource| resource.attributes).unwrap_or_default());
@@ -141,6 +198,43 @@ pub fn read(bytes: &[u8], read: &mut Read, notes: &mut Notes) -> Result<(), Faul
     Ok(())
 }
 
+fn has_records(request: &LogsRequest) -> bool {
+    let records = request.resource_logs.iter().flat_map(|one| &one.scope_logs).flat_map(|one| &one.log_records);
+    records
+        .into_iter()
+        .any(|one| !one.trace_id.is_empty() || one.time_unix_nano != 0 || one.observed_time_unix_nano != 0)
+}
+
+fn logs_of(request: LogsRequest, read: &mut Read, notes: &mut Notes) {
+    for (number, of_resource) in request.resource_logs.into_iter().enumerate() {
+        let place = format!("/resourceLogs/{number}");
+        let resource = attributes(of_resource.resource.map(|resource| resource.attributes).unwrap_or_default());
+        for of_scope in of_resource.scope_logs {
+            let scope = of_scope.scope.map(|scope| scope.name).unwrap_or_default();
+            for record in of_scope.log_records {
+                let (Some(trace), Some(span)) = (hex(&record.trace_id), number_of(&record.span_id)) else {
+                    notes.remark("log-record", "log records that belong to no span", &place);
+                    continue;
+                };
+                let attributes = attributes(record.attributes);
+                let named = attributes.get("event.name").and_then(Value::as_text).unwrap_or_default();
+                let name = if record.event_name.is_empty() { named.to_owned() } else { record.event_name };
+                let at =
+                    if record.time_unix_nano == 0 { record.observed_time_unix_nano } else { record.time_unix_nano };
+                let event = Event { name, attributes, body: record.body.map_or(Value::Null, any) };
+                let log = Log {
+                    event,
+                    at: at / 1_000,
+                    resource: resource.clone(),
+                    scope: scope.clone(),
+                    place: place.clone(),
+                };
+                read.log(trace, span, log);
+            }
+        }
+    }
+}
+
 fn span(one: Span, resource: &Record, scope: &str, place: &str) -> Option<Raw> {
     let started = one.start_time_unix_nano / 1_000;
     let said = |status: Status| {
@@ -151,8 +245,8 @@ fn span(one: Span, resource: &Record, scope: &str, place: &str) -> Option<Raw> {
         |event: SpanEvent| Event { name: event.name, attributes: attributes(event.attributes), body: Value::Null };
     Some(Raw {
         trace: hex(&one.trace_id)?,
-        id: number(&one.span_id)?,
-        parent: number(&one.parent_span_id),
+        id: number_of(&one.span_id)?,
+        parent: number_of(&one.parent_span_id),
         name: one.name,
         started,
         ended: (one.end_time_unix_nano / 1_000).max(started),
@@ -171,7 +265,7 @@ fn hex(id: &[u8]) -> Option<String> {
     id.iter().any(|byte| *byte != 0).then(text)
 }
 
-fn number(id: &[u8]) -> Option<u64> {
+fn number_of(id: &[u8]) -> Option<u64> {
     let id: [u8; 8] = id.try_into().ok()?;
     Some(u64::from_be_bytes(id)).filter(|number| *number != 0)
 }

@@ -128,6 +128,55 @@ fn protobuf_says_what_json_says() {
     assert_eq!(twice.traces[0].spans, trace.spans);
 }
 
+/// A request of log records, by hand: one that tells all of a call, one that is a message, one of no span.
+fn logs() -> Vec<u8> {
+    fn fixed(number: u8, value: u64) -> Vec<u8> {
+        [&[number << 3 | 1][..], &value.to_le_bytes()].concat()
+    }
+    let text =
+        |key: &str, value: &str| field(6, &[field(1, key.as_bytes()), field(2, &field(1, value.as_bytes()))].concat());
+    let of_span = |span: u8| [field(9, &[0x5b; 16]), field(10, &[0, 0, 0, 0, 0, 0, 1, span])].concat();
+    let details = [
+        fixed(1, 1_749_209_494_000_000_000),
+        text("gen_ai.operation.name", "chat"),
+        text("gen_ai.request.model", "gpt-4o"),
+        text("gen_ai.input.messages", r#"[{"role":"user","parts":[{"type":"text","content":"Hi"}]}]"#),
+        text("gen_ai.output.messages", r#"[{"role":"assistant","parts":[{"type":"text","content":"Hello"}]}]"#),
+        of_span(2),
+        field(12, b"gen_ai.client.inference.operation.details"),
+    ];
+    let message = [
+        fixed(11, 1_749_209_494_000_000_000),
+        field(5, &field(1, b"Hi")),
+        text("event.name", "gen_ai.user.message"),
+        of_span(3),
+    ];
+    let other = [fixed(1, 1), field(5, &field(1, b"started"))];
+    let records = [details.concat(), message.concat(), other.concat()].map(|record| field(2, &record)).concat();
+    let service = field(1, &[field(1, b"service.name"), field(2, &field(1, b"agent"))].concat());
+    field(1, &[field(1, &service), field(2, &records)].concat())
+}
+
+#[test]
+fn a_log_record_in_protobuf_that_tells_all_of_a_call_is_one() {
+    let batch = Component::parse(&binary(&logs()), 0).unwrap();
+    let [trace] = &batch.traces[..] else { panic!("{batch:?}") };
+    assert_eq!((trace.id.as_str(), trace.task.as_str()), ("5b".repeat(16).as_str(), "agent"));
+    let [span] = &trace.spans[..] else { panic!("{trace:?}") };
+    let input = r#"{"messages":[{"content":"Hi","role":"user"}]}"#;
+    assert_eq!(shown(span), ("model_call", "gpt-4o", input, r#"{"content":"Hello"}"#));
+    assert_eq!((span.id, span.started, span.duration), (0x102, 1_749_209_494_000_000, None));
+    let notes: Vec<_> = batch.notes.iter().map(|note| (note.code.as_str(), note.usable, note.count)).collect();
+    assert_eq!(notes, [("log-record", true, 1), ("log-record", false, 1)]);
+    // In JSON it is the same.
+    let text = r#"{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"agent"}}]},"scopeLogs":[{"logRecords":[{"timeUnixNano":"1749209494000000000","traceId":"5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b","spanId":"0000000000000102","eventName":"gen_ai.client.inference.operation.details","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"gpt-4o"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"Hi\"}]}]"}},{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"Hello\"}]}]"}}]}]}]}]}"#;
+    let (traces, notes) = read(text);
+    assert_eq!((&traces[0].spans, notes.len()), (&trace.spans, 0));
+    // What is cut off is neither traces nor logs.
+    let cut = logs();
+    assert_eq!(Component::parse(&binary(&cut[..cut.len() - 3]), 0).unwrap_err().code, "bad-trace");
+}
+
 #[test]
 fn bytes_that_are_no_request_are_refused() {
     let good = protobuf();

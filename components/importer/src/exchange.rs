@@ -46,9 +46,52 @@ const DELIVERY: [&str; 14] = [
 ];
 
 impl Exchange {
+    /// The exchange as far as its request says it; `taken` are the members that are told in `history`.
+    pub fn asked(request: &Record, history: Vec<Message>, taken: &[&str]) -> Exchange {
+        let mut exchange = Exchange {
+            model: request.get("model").and_then(Value::as_text).unwrap_or("unknown").to_owned(),
+            history,
+            more: Record::new(),
+            answer: None,
+            error: None,
+            attributes: Vec::new(),
+            started: 0,
+            duration: None,
+        };
+        exchange.rest(request, taken);
+        exchange
+    }
+
+    /// What an answer says beside what was said (`taken`): ids, tokens, the provider's notes; and an
+    /// error.
+    pub fn about(&mut self, response: &Value, taken: &[&str]) {
+        let Some(record) = response.as_record() else {
+            self.error = Some("the answer is no object".into());
+            return;
+        };
+        if let Some(error) = record.get("error").filter(|error| **error != Value::Null) {
+            let said = error.get("message").unwrap_or(error);
+            self.error = Some(said.as_text().map_or_else(|| said.to_string(), str::to_owned));
+        }
+        if let Some(tokens) = record.get("usage").and_then(tokens) {
+            set(&mut self.attributes, "tokens", tokens.to_string());
+        }
+        for (key, value) in crate::pairs(record).into_iter().filter(|(key, _)| !taken.contains(&key.as_str())) {
+            // The model's own name is dated; the request's is what one asks for.
+            let key = match key.as_str() {
+                "object" | "error" | "created" | "created_at" => continue,
+                "id" => "response_id",
+                "model" => "response_model",
+                "stop_reason" => "finish_reason",
+                other => other,
+            };
+            set(&mut self.attributes, key, value);
+        }
+    }
+
     /// Sorts what a request says beside its messages: what an answer depends on goes into the
     /// input, the rest into the attributes.
-    pub fn rest(&mut self, request: &Record, taken: &[&str]) {
+    fn rest(&mut self, request: &Record, taken: &[&str]) {
         for (key, value) in request.iter().filter(|(key, value)| !taken.contains(key) && **value != Value::Null) {
             if DELIVERY.contains(&key) {
                 let text = value.as_text().map_or_else(|| value.to_string(), str::to_owned);
@@ -60,7 +103,7 @@ impl Exchange {
     }
 
     /// The trace of the exchange, with that id.
-    pub fn into_trace(mut self, id: String, task: &str, recorder: &str, notes: &mut Notes, place: &str) -> Trace {
+    fn into_trace(mut self, id: String, task: &str, recorder: &str, notes: &mut Notes, place: &str) -> Trace {
         chat::pair(&mut self.history);
         let mut spans = Vec::new();
         for (call, said) in chat::fresh(&self.history, notes, place) {
@@ -155,6 +198,18 @@ pub fn tokens(usage: &Value) -> Option<u64> {
     let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
     let cached = cached.iter().filter_map(|key| usage.get(key).and_then(Value::as_u64)).fold(0, u64::saturating_add);
     total.or_else(|| Some(input?.saturating_add(output.unwrap_or(0)).saturating_add(cached)))
+}
+
+/// Whether an exchange is one with Anthropic's Messages interface, by its path, or by what was asked and
+/// answered.
+pub fn is_anthropic(request: &Value, response: Option<&Value>, path: Option<&Value>) -> bool {
+    let path = path.and_then(Value::as_text).unwrap_or_default();
+    let kind = response.and_then(|response| response.get("type")).and_then(Value::as_text);
+    let streamed = response.and_then(Value::as_text).is_some_and(|text| text.contains("message_start"));
+    path.split('?').next().is_some_and(|path| path.ends_with("/messages"))
+        || kind == Some("message")
+        || streamed
+        || (request.get("max_tokens").is_some() && request.get("system").is_some())
 }
 
 /// What a document of a file says about an exchange.
@@ -253,12 +308,19 @@ const ABOUT: [&str; 9] =
 
 impl Joined {
     /// The task it belongs to, where it says so.
-    pub fn task<'t>(&'t self, or: &'t str) -> &'t str {
+    fn task<'t>(&'t self, or: &'t str) -> &'t str {
         self.about.get("task").and_then(Value::as_text).unwrap_or(or)
     }
 
+    /// The trace of the exchange that this is, for a format and the task that the caller names.
+    pub fn trace(&self, mut exchange: Exchange, format: &str, task: &str, notes: &mut Notes) -> Trace {
+        self.tell(&mut exchange);
+        let recorder = self.about.get("recorder").and_then(Value::as_text).unwrap_or(format);
+        exchange.into_trace(self.id.clone(), self.task(task), recorder, notes, &self.place)
+    }
+
     /// Takes over what is told about an exchange: times, how it ended, notes.
-    pub fn tell(&self, exchange: &mut Exchange) {
+    fn tell(&self, exchange: &mut Exchange) {
         let number = |key: &str| self.about.get(key).and_then(Value::as_u64);
         let created = || self.about.get("started_at").or_else(|| self.about.get("created"));
         let response = || self.response.as_ref().and_then(|response| response.get("created"));

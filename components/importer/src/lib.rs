@@ -30,9 +30,11 @@ pub mod bindings {
 }
 
 pub mod chat;
+pub mod csv;
 mod documents;
 pub mod exchange;
 mod notes;
+pub mod observed;
 pub mod stream;
 mod time;
 pub mod tree;

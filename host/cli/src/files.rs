@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use auto_files::{Holder, Lock, regular};
+use auto_files::{Holder, Lock, Staged, regular};
 use auto_runtime::LoadError;
 use auto_schema::contract::{Contract, Predicate};
 use auto_schema::{shown, shown_path};
@@ -167,6 +167,13 @@ impl Output {
         lock.map(Some).map_err(|error| unwritable(&self.path, &error))
     }
 
+    /// Begins a file that is written piece by piece, and there whole or not at all. Not for stdout.
+    pub fn stage(&self) -> Result<Staged, Failure> {
+        self.check()?;
+        let target = self.target.as_deref().unwrap_or(&self.path);
+        Staged::at(target).map_err(|error| unwritable(&self.path, &error))
+    }
+
     /// Writes it so that it is there whole or not at all.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
         self.check()?;
@@ -225,7 +232,8 @@ fn followed(path: &Path) -> Result<PathBuf, Failure> {
     Ok(target)
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
+/// The failure for a place that cannot be written.
+pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let way_out = match error.kind() {
         io::ErrorKind::InvalidFilename => "give a shorter name",
         _ => "nothing was changed; free some space or choose another place",

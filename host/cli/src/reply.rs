@@ -30,6 +30,11 @@ pub enum Exit {
     Integrity = 6,
 }
 
+/// A number of things.
+pub fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// What a verb has to say.
 pub struct Reply {
     /// How it ended.

@@ -15,7 +15,7 @@ pub mod regular;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
@@ -29,14 +29,43 @@ const SUFFIX: &str = ".tmp";
 /// fsync, rename, fsync of the folder. Makes the folder where it is not there. On an error
 /// the old file, if there was one, is still there.
 pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let folder = folder_of(path);
-    make_folder(folder)?;
-    remove_abandoned(folder);
-    let mut file = temporary(folder, 0o666)?;
+    let mut file = Staged::at(path)?;
     file.write_all(contents)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder)
+    file.commit()
+}
+
+/// A file that is being written, piece by piece, and is put in its place when all of it is there.
+/// Dropping it leaves what was there before.
+pub struct Staged {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Begins the file for a place, in the folder of that place, which is made where it is not there.
+    pub fn at(path: &Path) -> io::Result<Staged> {
+        let folder = folder_of(path);
+        make_folder(folder)?;
+        remove_abandoned(folder);
+        Ok(Staged { file: temporary(folder, 0o666)?, path: path.to_owned() })
+    }
+
+    /// Puts it in its place, and returns once a power cut cannot undo it.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map_err(|error| error.error)?;
+        sync_folder(folder_of(&self.path))
+    }
+}
+
+impl io::Write for Staged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Puts a file that can be made again, and that only this user may read, in its place: like

@@ -169,8 +169,7 @@ impl Scrubber {
 
     /// What stands under a name that only secrets have.
     fn member(&self, key: &str, text: &str) -> Option<String> {
-        let secret = kinds::names_a_secret(key) && !text.is_empty() && !is_placeholder(text);
-        secret.then(|| {
+        is_secret(key, text).then(|| {
             self.count(Kind::Secret.name());
             self.placeholder(Kind::Secret.name(), text)
         })
@@ -217,39 +216,47 @@ impl Scrubber {
     /// What of a trace would have to be taken out.
     pub fn residual(&self, trace: &Trace) -> Vec<Residual> {
         let mut found = Vec::new();
-        let mut look = |text: &str, at: &str| {
-            found.extend(
-                self.find(text).into_iter().map(|one| Residual { kind: one.kind.to_owned(), at: at.to_owned() }),
-            );
-        };
-        for text in trace.input.iter().chain(&trace.output) {
-            texts(&text.value(), &mut |text| look(text, "the run"));
-        }
-        trace.attributes.iter().for_each(|(_, text)| look(text, "an attribute of the run"));
-        for span in &trace.spans {
-            let at = format!("span {} ({} {})", span.sequence, span.kind, span.name);
-            for value in [&span.input, &span.output] {
-                texts(&value.value(), &mut |text| look(text, &at));
+        let mut look = |key: Option<&str>, text: &str, at: &str| {
+            let note = |kind: &str| Residual { kind: kind.to_owned(), at: at.to_owned() };
+            if key.is_some_and(|key| is_secret(key, text)) {
+                found.push(note(Kind::Secret.name()));
+            } else {
+                found.extend(self.find(text).into_iter().map(|one| note(one.kind)));
             }
-            span.attributes.iter().for_each(|(_, text)| look(text, &at));
-            span.error.iter().for_each(|text| look(text, &at));
+        };
+        for value in trace.input.iter().chain(&trace.output) {
+            texts(&value.value(), None, &mut |key, text| look(key, text, "the run"));
+        }
+        trace.attributes.iter().for_each(|(key, text)| look(Some(key), text, "an attribute of the run"));
+        for span in &trace.spans {
+            let at = format!("span {} ({})", span.sequence, span.kind);
+            for value in [&span.input, &span.output] {
+                texts(&value.value(), None, &mut |key, text| look(key, text, &at));
+            }
+            span.attributes.iter().for_each(|(key, text)| look(Some(key), text, &at));
+            span.error.iter().chain([&span.name]).for_each(|text| look(None, text, &at));
         }
         found
     }
 }
 
-/// Every text in a value, keys too.
-fn texts(value: &Value, see: &mut impl FnMut(&str)) {
+/// Every text in a value, with the key that it stands under; keys too.
+fn texts(value: &Value, key: Option<&str>, see: &mut impl FnMut(Option<&str>, &str)) {
     match value {
-        Value::Text(text) => see(text),
-        Value::Number(number) => see(&number.text()),
-        Value::List(items) => items.iter().for_each(|item| texts(item, see)),
+        Value::Text(text) => see(key, text),
+        Value::Number(number) => see(None, &number.text()),
+        Value::List(items) => items.iter().for_each(|item| texts(item, key, see)),
         Value::Record(record) => record.iter().for_each(|(key, value)| {
-            see(key);
-            texts(value, see);
+            see(None, key);
+            texts(value, Some(key), see);
         }),
         _ => {}
     }
+}
+
+/// Whether a text stands under a name that only secrets have.
+fn is_secret(key: &str, text: &str) -> bool {
+    kinds::names_a_secret(key) && !text.is_empty() && !is_placeholder(text)
 }
 
 fn is_placeholder(text: &str) -> bool {

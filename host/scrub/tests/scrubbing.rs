@@ -79,8 +79,9 @@ fn what_is_left_is_named_with_its_place() {
         [
             ("email", "the run"),
             ("host", "an attribute of the run"),
-            ("phone", "span 1 (model_call m)"),
-            ("email", "span 1 (model_call m)")
+            ("phone", "span 1 (model_call)"),
+            ("secret", "span 1 (model_call)"),
+            ("email", "span 1 (model_call)")
         ]
     );
 }

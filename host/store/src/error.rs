@@ -40,7 +40,9 @@ impl StoreError {
     pub(crate) fn damaged(what: impl core::fmt::Display) -> StoreError {
         StoreError::new(
             "store-damaged",
-            format!("{what}; the store was changed by something else: import the trace files into a new one"),
+            format!(
+                "{what}; the store was changed by something else: `auto-host store salvage` takes what is whole into a new one"
+            ),
         )
     }
 

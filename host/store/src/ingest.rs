@@ -144,7 +144,8 @@ impl Adding<'_> {
                 if !kept.partial || !is_part(&kept, trace) {
                     return Err(conflict(trace));
                 }
-                self.remove(row, was, &trace.task)?;
+                self.store.remove_trace(row)?;
+                self.seals.entry(trace.task.clone()).or_default().remove(&was, 0, true);
                 ingested.completed += 1;
             }
         }
@@ -157,14 +158,6 @@ impl Adding<'_> {
         ingested.spans += trace.spans.len();
         self.seals.entry(trace.task.clone()).or_default().add(&fingerprint, trace.spans.len(), trace.partial);
         self.changed.insert(trace.task.clone());
-        Ok(())
-    }
-
-    /// Takes out a trace that was cut off, for the one that follows.
-    fn remove(&mut self, row: i64, fingerprint: Digest, task: &str) -> Result<(), StoreError> {
-        self.store.execute("DELETE FROM span WHERE trace = ?1", [row])?;
-        self.store.execute("DELETE FROM trace WHERE id = ?1", [row])?;
-        self.seals.entry(task.to_owned()).or_default().remove_partial(&fingerprint);
         Ok(())
     }
 

@@ -73,13 +73,18 @@ impl Store {
         }
     }
 
-    fn open_read_only(path: &Path, immutable: bool) -> Result<Store, StoreError> {
+    /// Opens the file for reading, whatever it holds.
+    pub(crate) fn open_unchecked(path: &Path, immutable: bool) -> Result<Store, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let uri = uri(path, immutable);
-        let opened = Connection::open_with_flags(&uri, flags);
+        let opened = Connection::open_with_flags(uri(path, immutable), flags);
         let connection = opened.map_err(|error| StoreError::sqlite(error, path))?;
-        let mut store = Store { connection, path: path.to_owned() };
+        let store = Store { connection, path: path.to_owned() };
         store.settle()?;
+        Ok(store)
+    }
+
+    fn open_read_only(path: &Path, immutable: bool) -> Result<Store, StoreError> {
+        let mut store = Store::open_unchecked(path, immutable)?;
         store.check_owner()?;
         let version = store.version()?;
         if version == 0 {
@@ -87,7 +92,7 @@ impl Store {
         }
         store.check_tables()?;
         if version < VERSION {
-            store.connection = store.copy_to_memory(&uri, version)?;
+            store.connection = store.copy_to_memory(&uri(path, immutable), version)?;
             store.migrate()?;
         }
         Ok(store)
@@ -107,11 +112,12 @@ impl Store {
     }
 
     /// How this connection behaves: waits for others, is done when the disk is, and does
-    /// not trust the file.
+    /// not trust the file. Rows that name others are held against digests when they are read, so
+    /// SQLite need not look them up when they are written, nor search all spans for a value that goes.
     fn settle(&self) -> Result<(), StoreError> {
         let pragmas = format!(
             "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;
-             PRAGMA journal_size_limit = {LOG_KEPT}"
+             PRAGMA journal_size_limit = {LOG_KEPT}; PRAGMA foreign_keys = OFF"
         );
         let settle = || {
             self.connection.busy_timeout(PATIENCE)?;
@@ -120,7 +126,7 @@ impl Store {
         settle().map_err(|error| self.error(error))
     }
 
-    fn pragma(&self, name: &str) -> Result<i64, StoreError> {
+    pub(crate) fn pragma(&self, name: &str) -> Result<i64, StoreError> {
         self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(|error| self.error(error))
     }
 
@@ -204,7 +210,7 @@ impl Store {
 
 /// Refuses what is no file: a pipe would keep SQLite waiting, also one in the place of the
 /// files that it has beside the store.
-fn check_kind(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_kind(path: &Path) -> Result<(), StoreError> {
     let places = ["", "-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix));
     let irregular = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     let Some(wrong) = places.iter().find(irregular) else { return Ok(()) };

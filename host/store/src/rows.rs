@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use auto_json::{Canonical, Value};
-use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior};
+use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use crate::fingerprint::{Head, Line, Writing};
 use crate::seal::Seal;
@@ -69,6 +69,9 @@ struct Known {
     digests: HashMap<i64, Digest>,
     attributes: HashMap<i64, Rc<str>>,
 }
+
+/// How many traces are begun at once.
+const HEADS: usize = 512;
 
 const HEAD: &str = "SELECT id, name, task, recorder, started, attributes, input, output, partial, digest FROM trace";
 
@@ -151,7 +154,7 @@ impl Store {
         self.check()
     }
 
-    fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
         let mut traces = 0;
         for (task, seal) in self.seals()? {
             self.recordings(&task, |_| Ok(()))?;
@@ -185,12 +188,24 @@ impl Store {
         let mut known = Known::default();
         let mut found = Seal::default();
         let mut ids = HashSet::new();
-        for head in self.all(&format!("{HEAD} WHERE task = ?1"), [task], head)? {
-            let recorded = self.complete(head, &mut known)?;
-            found.add(&recorded.fingerprint, recorded.spans.len(), recorded.partial);
-            take(&recorded)?;
-            if !ids.insert(recorded.id) {
-                return Err(self.damaged("it has a trace twice"));
+        let query = format!("{HEAD} WHERE task = ?1 AND id > ?2 ORDER BY id LIMIT {HEADS}");
+        let mut last = i64::MIN;
+        loop {
+            let heads = self.all(&query, params![task, last], head)?;
+            if heads.is_empty() {
+                break;
+            }
+            for head in heads {
+                if head.0.row <= last {
+                    return Err(self.damaged("its index of tasks leads astray"));
+                }
+                last = head.0.row;
+                let recorded = self.complete(head, &mut known)?;
+                found.add(&recorded.fingerprint, recorded.spans.len(), recorded.partial);
+                take(&recorded)?;
+                if !ids.insert(recorded.fingerprint) {
+                    return Err(self.damaged("it has a trace twice"));
+                }
             }
         }
         if found != sealed {

@@ -49,10 +49,20 @@ impl Seal {
         }
     }
 
-    /// Takes out a trace that was cut off.
-    pub(crate) fn remove_partial(&mut self, fingerprint: &Digest) {
+    /// Takes out a trace that it was given.
+    pub(crate) fn remove(&mut self, fingerprint: &Digest, spans: usize, partial: bool) {
         self.sum.toggle(fingerprint);
-        self.partial = self.partial.saturating_sub(1);
+        if partial {
+            self.partial = self.partial.saturating_sub(1);
+        } else {
+            self.traces = self.traces.saturating_sub(1);
+            self.spans = self.spans.saturating_sub(spans as u64);
+        }
+    }
+
+    /// Whether it is of no trace at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.traces + self.partial == 0
     }
 
     fn digest(&self, task: &str) -> Digest {
@@ -90,14 +100,18 @@ impl Store {
         Ok(seals)
     }
 
-    /// Writes the seals of `changed` tasks, and the one over all.
+    /// Writes the seals of `changed` tasks, and the one over all. A task without a seal is none
+    /// any more.
     pub(crate) fn write_seals<'a>(
         &self,
         seals: &Seals,
         changed: impl IntoIterator<Item = &'a String>,
     ) -> Result<(), StoreError> {
         for task in changed {
-            let seal = seals.get(task).copied().unwrap_or_default();
+            let Some(seal) = seals.get(task) else {
+                self.execute("DELETE FROM task WHERE name = ?1", [task])?;
+                continue;
+            };
             self.execute(
                 "INSERT OR REPLACE INTO task (name, traces, partial, spans, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![task, seal.traces, seal.partial, seal.spans, seal.sum.0],

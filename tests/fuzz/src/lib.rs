@@ -30,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     ("journal", journal),
     ("json", json),
     ("langfuse", langfuse),
+    ("claude_code", claude_code),
     ("langsmith", langsmith),
     ("manifest", manifest),
     ("openai", openai),
@@ -124,7 +125,8 @@ pub fn auto_jsonl(bytes: &[u8]) {
     let _ = auto_import_auto::detect(text);
     for recover_partial in [false, true] {
         let source = Source { undecodable, recover_partial, ..Source::of("f", text) };
-        if let Ok(trace) = auto_import_auto::parse(&source) {
+        let exported = auto_import_auto::exported::parse(&source, 0).map(|batch| batch.traces).unwrap_or_default();
+        for trace in auto_import_auto::parse(&source).into_iter().chain(exported) {
             for span in trace.spans {
                 assert!(Canonical::of(&span.input).is_ok_and(|text| text.as_str() == span.input));
                 assert!(Canonical::of(&span.output).is_ok_and(|text| text.as_str() == span.output));
@@ -156,6 +158,11 @@ pub fn anthropic(bytes: &[u8]) {
 /// A file that Langfuse exported.
 pub fn langfuse(bytes: &[u8]) {
     importer::<auto_import_langfuse::Component>(bytes);
+}
+
+/// A session of Claude Code.
+pub fn claude_code(bytes: &[u8]) {
+    importer::<auto_import_claude_code::Component>(bytes);
 }
 
 /// A file that LangSmith exported.

@@ -134,9 +134,7 @@ impl Opts {
             return found(false, "it is not what its name says; look at it");
         }
         let record = Value::parse(&contents).ok()?;
-        let sealed = record.get("subject").and_then(|subject| subject.get("artifact")?.get("code")).is_some()
-            && record.get("status").and_then(Value::as_text) == Some("pass");
-        match (sealed, cited) {
+        match (lets_through(&record), cited) {
             (true, None) => found(false, "it let an artifact through"),
             (true, Some(cited)) if cited.contains(&id) => found(false, "an artifact cites it"),
             (true, Some(_)) => found(true, "none of the artifacts cites it"),
@@ -145,8 +143,33 @@ impl Opts {
     }
 }
 
+/// Whether the record of an eval run let an artifact through.
+fn lets_through(record: &Value) -> bool {
+    record.get("subject").and_then(|subject| subject.get("artifact")?.get("code")).is_some()
+        && record.get("status").and_then(Value::as_text) == Some("pass")
+}
+
+/// The tasks and scopes of which a folder has eval runs that let an artifact through.
+pub fn let_through(runs: &Path) -> Result<BTreeSet<(String, String)>, Failure> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(runs).map_err(|error| files::unreadable(runs, &error))? {
+        let path = entry.map_err(|error| files::unreadable(runs, &error))?.path();
+        let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".json"));
+        if name.and_then(Digest::parse).is_none() {
+            continue;
+        }
+        let contents = regular::read(&path, files::LARGEST).map_err(|error| files::unreadable(&path, &error))?;
+        let Ok(record) = Value::parse(&contents) else { continue };
+        let text = |key: &str| record.get(key).and_then(Value::as_text).map(str::to_owned);
+        if let (true, Some(task), Some(scope)) = (lets_through(&record), text("task"), text("scope")) {
+            found.insert((task, scope));
+        }
+    }
+    Ok(found)
+}
+
 /// The artifact itself, or those in a folder and the folders in it.
-fn artifacts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub fn artifacts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

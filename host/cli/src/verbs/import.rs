@@ -16,7 +16,7 @@ use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{Global, ScrubOption, StoreOption, scrubbed};
-use crate::reply::{Exit, Reply};
+use crate::reply::{Exit, Reply, count};
 use crate::spool::Spool;
 
 /// Read trace files into the store
@@ -27,8 +27,8 @@ use crate::spool::Spool;
     auto-host import --format tau-bench --task airline --store auto.db gpt-4o-airline.json\n  \
     auto-host import --task tickets --store auto.db langfuse-export.json exchanges.jsonl")]
 pub struct Opts {
-    /// The format: auto-jsonl, otlp-json, openai, anthropic, langfuse, langsmith, tau-bench, or
-    /// that of a component given with --passes; detected when left out
+    /// The format: auto-jsonl, otlp-json, openai, anthropic, langfuse, langsmith, claude-code,
+    /// tau-bench, or that of a component given with --passes; detected when left out
     #[arg(long)]
     format: Option<String>,
     /// The task to file traces under, for formats that name none
@@ -159,8 +159,7 @@ pub fn summary(ingested: &Ingested, store: &Path) -> String {
     let more = |number: usize, what: &str| if number == 0 { String::new() } else { format!(", {number} {what}") };
     let already =
         more(ingested.already, "already there") + &more(ingested.completed, "completed that had been cut off");
-    let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
-    let (traces, spans) = (count(ingested.added, "trace"), count(ingested.spans, "span"));
+    let (traces, spans) = (count(ingested.added as u64, "trace"), count(ingested.spans as u64, "span"));
     format!("{traces} with {spans} added to {}{already}", shown_path(store))
 }
 

@@ -17,6 +17,7 @@ mod record;
 mod registry;
 pub mod run;
 mod serve;
+mod store;
 mod verify;
 mod watch;
 
@@ -48,6 +49,7 @@ pub enum Verb {
     Export(export::Opts),
     Pass(pass::Opts),
     Registry(registry::Opts),
+    Store(store::Opts),
     Gc(gc::Opts),
     Doctor(doctor::Opts),
 }
@@ -62,6 +64,7 @@ impl Verb {
             Verb::Compile(opts) => opts.owns_stdout(),
             Verb::Run(opts) => opts.owns_stdout(json),
             Verb::Registry(opts) => opts.owns_stdout(),
+            Verb::Store(opts) => opts.owns_stdout(),
             _ => false,
         }
     }
@@ -86,6 +89,7 @@ impl Verb {
             Verb::Export(opts) => opts.run(global),
             Verb::Pass(opts) => opts.run(global),
             Verb::Registry(opts) => opts.run(global),
+            Verb::Store(opts) => opts.run(global),
             Verb::Gc(opts) => opts.run(global),
             Verb::Doctor(opts) => opts.run(global),
         }

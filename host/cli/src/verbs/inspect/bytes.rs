@@ -8,10 +8,11 @@ use auto_schema::manifest::Manifest;
 use auto_schema::shown;
 use auto_store::{Store, StoreError};
 
-use super::{File, broken, count, damaged, foreign, size, whole};
+use super::{File, broken, damaged, foreign, size, whole};
 use crate::failure::Failure;
 use crate::options::Global;
 use crate::reply::Reply;
+use crate::reply::count;
 
 /// How every SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";

@@ -101,8 +101,3 @@ fn broken(kind: &str, place: &str, what: &str) -> Reply {
 fn size(what: &str, file: &File<'_>) -> String {
     format!("{} bytes {what}", file.bytes.len())
 }
-
-/// `1 trace`, `2 traces`.
-fn count(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}

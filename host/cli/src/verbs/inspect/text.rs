@@ -7,11 +7,12 @@ use auto_json::{Canonical, Record, Value};
 use auto_schema::digest::Digest;
 use auto_schema::shown;
 
-use super::{File, broken, count, damaged, foreign, whole};
+use super::{File, broken, damaged, foreign, whole};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
+use crate::reply::count;
 use crate::reply::{Exit, Reply};
 use crate::verbs::{compile, import};
 
