@@ -28,7 +28,7 @@ fn observations_become_operations_in_the_order_of_their_start() {
     );
     let shown: Vec<_> =
         trace.spans.iter().map(|span| (kind_name(&span.kind), span.name.as_str(), span.output.as_str())).collect();
-    let call = r#"{"content":"","tool_calls":[{"arguments":{"order":"A-17"},"name":"lookup"}]}"#;
+    let call = r#"{"content":null,"tool_calls":[{"arguments":{"order":"A-17"},"name":"lookup"}]}"#;
     assert_eq!(
         shown,
         [

@@ -24,7 +24,7 @@ fn runs_become_operations_under_their_root() {
         .map(|span| (kind_name(&span.kind), span.name.as_str(), span.input.as_str(), span.output.as_str()))
         .collect();
     let asked = r#"{"messages":[{"content":"Where is order A-17?","role":"user"}],"temperature":0.0}"#;
-    let call = r#"{"content":"","tool_calls":[{"arguments":{"order":"A-17"},"name":"lookup"}]}"#;
+    let call = r#"{"content":null,"tool_calls":[{"arguments":{"order":"A-17"},"name":"lookup"}]}"#;
     assert_eq!(shown[1], ("model_call", "gpt-4o", asked, call));
     assert_eq!(shown[2], ("tool_call", "lookup", r#"{"order":"A-17"}"#, r#""shipped""#));
     assert_eq!((shown[0].0, shown[3].0, shown.len()), ("span", "span", 4));

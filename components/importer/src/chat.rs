@@ -82,7 +82,10 @@ impl Message {
 
     /// What it says, without its role: the output of a model call.
     pub fn said(&self) -> Record {
-        let mut record = self.more.clone().with("content", self.content.clone());
+        // Beside calls, providers and their servers say nothing as null or as an empty text.
+        let says_nothing = !self.calls.is_empty() && self.content.as_text() == Some("");
+        let content = if says_nothing { Value::Null } else { self.content.clone() };
+        let mut record = self.more.clone().with("content", content);
         if !self.calls.is_empty() {
             let call = |call: &Call| {
                 Record::new().with("name", call.name.as_str()).with("arguments", call.arguments.clone()).into()
@@ -444,6 +447,16 @@ mod tests {
         let mut messages = messages(&Value::parse(text).unwrap()).unwrap();
         pair(&mut messages);
         list(&messages).to_string()
+    }
+
+    #[test]
+    fn nothing_beside_calls_is_null_and_an_empty_answer_stays_one() {
+        let call = r#""tool_calls":[{"id":"c","function":{"name":"look","arguments":"{}"}}]"#;
+        let said = |content: &str| read(&format!(r#"[{{"role":"assistant",{content}{call}}}]"#));
+        assert_eq!(said(r#""content":"","#), said(r#""content":null,"#));
+        assert_eq!(said(r#""content":"","#), said(""));
+        assert_ne!(said(r#""content":" ","#), said(""));
+        assert_eq!(read(r#"[{"role":"assistant","content":""}]"#), r#"[{"content":"","role":"assistant"}]"#);
     }
 
     /// One exchange in the words of each provider.

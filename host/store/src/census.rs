@@ -7,7 +7,8 @@
 mod show;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use auto_json::Canonical;
 use auto_schema::shown_path;
@@ -137,35 +138,76 @@ impl Share {
     }
 }
 
-/// Everything recorded for one operation and input.
+/// Everything recorded for one operation and input. There may be millions, so it is small.
 struct Group {
     input: Input,
-    tally: Tally,
-    errors: u64,
-    outputs: HashSet<Digest>,
+    spans: u32,
+    priced: u32,
+    errors: u32,
+    micros: u64,
+    cost: u64,
+    tokens: u64,
+    outputs: Outputs,
+}
+
+/// The distinct outputs of an input; mostly there is one.
+enum Outputs {
+    None,
+    One(Digest),
+    Several(BTreeSet<Digest>),
+}
+
+impl Outputs {
+    fn add(&mut self, output: Digest) {
+        match self {
+            Outputs::None => *self = Outputs::One(output),
+            Outputs::One(own) if *own == output => {}
+            Outputs::One(own) => *self = Outputs::Several(BTreeSet::from([*own, output])),
+            Outputs::Several(all) => drop(all.insert(output)),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Outputs::None => 0,
+            Outputs::One(_) => 1,
+            Outputs::Several(all) => all.len() as u64,
+        }
+    }
 }
 
 impl Group {
     fn of(input: Input) -> Group {
-        Group { input, tally: Tally { inputs: 1, ..Tally::default() }, errors: 0, outputs: HashSet::new() }
+        let (spans, priced, errors, micros, cost, tokens) = (0, 0, 0, 0, 0, 0);
+        Group { input, spans, priced, errors, micros, cost, tokens, outputs: Outputs::None }
+    }
+
+    fn tally(&self) -> Tally {
+        Tally {
+            inputs: 1,
+            spans: self.spans.into(),
+            micros: self.micros,
+            priced: self.priced.into(),
+            cost: self.cost,
+            tokens: self.tokens,
+        }
     }
 
     fn add(&mut self, output: Digest, failed: bool, micros: u64, (cost, tokens): (Option<u64>, Option<u64>)) {
-        let tally = &mut self.tally;
-        tally.spans += 1;
-        tally.micros = tally.micros.saturating_add(micros);
-        tally.priced += u64::from(cost.is_some());
-        tally.cost = tally.cost.saturating_add(cost.unwrap_or(0));
-        tally.tokens = tally.tokens.saturating_add(tokens.unwrap_or(0));
+        self.spans = self.spans.saturating_add(1);
+        self.micros = self.micros.saturating_add(micros);
+        self.priced = self.priced.saturating_add(cost.is_some().into());
+        self.cost = self.cost.saturating_add(cost.unwrap_or(0));
+        self.tokens = self.tokens.saturating_add(tokens.unwrap_or(0));
         if failed {
-            self.errors += 1;
+            self.errors = self.errors.saturating_add(1);
         } else {
-            self.outputs.insert(output);
+            self.outputs.add(output);
         }
     }
 
     fn witnessed(&self) -> bool {
-        self.tally.spans >= 2
+        self.spans >= 2
     }
 
     fn deterministic(&self) -> bool {
@@ -194,16 +236,20 @@ impl Row {
     }
 
     fn add(&mut self, group: &Group) {
-        self.all.add(&group.tally);
-        self.errors += group.errors;
+        let tally = group.tally();
+        self.all.add(&tally);
+        self.errors += u64::from(group.errors);
         if group.witnessed() {
-            self.witnessed.add(&group.tally);
+            self.witnessed.add(&tally);
         }
         if group.deterministic() {
-            self.deterministic.add(&group.tally);
+            self.deterministic.add(&tally);
         }
     }
 }
+
+/// The kind and the name of an operation.
+type Operation = (Rc<str>, Rc<str>);
 
 /// Inputs by digest.
 type Groups = HashMap<Digest, Group>;
@@ -212,7 +258,7 @@ type Groups = HashMap<Digest, Group>;
 #[derive(Default)]
 struct Counted {
     /// By kind and name.
-    operations: BTreeMap<(String, String), Groups>,
+    operations: BTreeMap<Operation, Groups>,
     structural: u64,
     uncaptured: u64,
     unkeyed: u64,
@@ -236,7 +282,7 @@ impl Counted {
             _ => self.one_sided += 1,
         }
         for span in &trace.spans {
-            if span.kind == "span" {
+            if *span.kind == *"span" {
                 self.structural += 1;
                 self.uncaptured += u64::from(is_uncaptured(span));
                 continue;
@@ -262,9 +308,9 @@ impl Counted {
             .map(|(at, &least)| Seen { least, most: OFTEN.get(at + 1).map(|next| next - 1), tally: Tally::default() })
             .collect();
         for group in self.operations.values().flat_map(HashMap::values) {
-            let at = OFTEN.partition_point(|&least| least <= group.tally.spans);
+            let at = OFTEN.partition_point(|&least| least <= group.spans.into());
             if let Some(seen) = at.checked_sub(1).and_then(|at| seen.get_mut(at)) {
-                seen.tally.add(&group.tally);
+                seen.tally.add(&group.tally());
             }
         }
         seen
@@ -313,7 +359,7 @@ impl Store {
             runs: counted.runs(),
         };
         for ((kind, name), groups) in &counted.operations {
-            if census.kinds.last().is_none_or(|row| row.kind != *kind) {
+            if census.kinds.last().is_none_or(|row| row.kind != **kind) {
                 census.kinds.push(Row::new(kind, None));
             }
             let mut row = Row::new(kind, Some(name));
@@ -329,21 +375,21 @@ impl Store {
 }
 
 fn most_divergent(counted: &Counted, keys: &Keys<'_>) -> Result<Vec<Divergent>, StoreError> {
-    let mut found: Vec<(&(String, String), &Group)> = Vec::new();
+    let mut found: Vec<(&Operation, &Group)> = Vec::new();
     for (operation, groups) in &counted.operations {
         found.extend(groups.values().filter(|group| group.divergent()).map(|group| (operation, group)));
     }
-    found.sort_by_key(|(_, group)| Reverse(group.tally.spans));
-    let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.tally.spans);
+    found.sort_by_key(|(_, group)| Reverse(group.spans));
+    let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.spans);
     let mut divergent = Vec::new();
-    for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.tally.spans >= least) {
+    for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.spans >= least) {
         divergent.push(Divergent {
-            kind: kind.clone(),
-            name: name.clone(),
+            kind: kind.to_string(),
+            name: name.to_string(),
             input: keys.text(group.input)?,
-            spans: group.tally.spans,
-            outputs: group.outputs.len() as u64,
-            errors: group.errors,
+            spans: group.spans.into(),
+            outputs: group.outputs.len(),
+            errors: group.errors.into(),
         });
     }
     // Rows have no lasting order, texts have.

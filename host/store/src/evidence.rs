@@ -146,10 +146,10 @@ fn spans(spans: &[RecordedSpan], started: u64, declared: &mut Declarations<'_>) 
     for span in spans {
         let end = span.duration.map(|duration| span.started.saturating_add(duration));
         run.duration = run.duration.max(end.map(|end| end.saturating_sub(started)));
-        if span.kind != "span" {
+        if *span.kind != *"span" {
             let (cost, tokens) = declared.of(&span.attributes)?;
-            run.cost = run.cost.plus(cost, span.kind == "model_call");
-            run.tokens = run.tokens.plus(tokens, span.kind == "model_call");
+            run.cost = run.cost.plus(cost, *span.kind == *"model_call");
+            run.tokens = run.tokens.plus(tokens, *span.kind == *"model_call");
         }
     }
     Ok(run)
@@ -211,7 +211,10 @@ impl Figure {
     }
 }
 
-/// Reads cost and tokens from attributes; the same attributes are read once.
+/// How many attributes are remembered with what they say.
+const MOST_KNOWN: usize = 100_000;
+
+/// Reads cost and tokens from attributes; the same attributes are read once, as long as they are few.
 pub(crate) struct Declarations<'a> {
     store: &'a Store,
     known: HashMap<Rc<str>, (Figure, Figure)>,
@@ -230,6 +233,9 @@ impl<'a> Declarations<'a> {
         let figure =
             |name: &str| Figure::of(pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()));
         let figures = (figure("cost_usd_micros"), figure("tokens"));
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
         self.known.insert(attributes.clone(), figures);
         Ok(figures)
     }

@@ -115,18 +115,21 @@ struct Keyed {
 /// Where the text of an input is: as it was recorded, or a part of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Input {
-    kept: Kept,
-    policy: Option<usize>,
+    row: i64,
+    policy: Option<u32>,
 }
+
+/// How many keys of recorded inputs are remembered.
+const MOST_KNOWN: usize = 200_000;
 
 impl Input {
     /// An input as it was recorded.
     pub(crate) fn whole(kept: Kept) -> Input {
-        Input { kept, policy: None }
+        Input { row: kept.row, policy: None }
     }
 }
 
-/// Policies at work. Each recorded input is read once.
+/// Policies at work. Each recorded input is read once, as long as they are few.
 pub(crate) struct Keys<'s> {
     store: &'s Store,
     policies: Vec<Keyed>,
@@ -146,17 +149,21 @@ impl Keys<'_> {
             None => {
                 let key = self.policies[policy].key.of(&self.store.text(span.input.row)?.value());
                 let digest = key.map(|key| Digest::of(key.canonical().as_str().as_bytes()));
+                if self.known.len() >= MOST_KNOWN {
+                    self.known.clear();
+                }
                 self.known.insert((policy, span.input.row), digest);
                 digest
             }
         };
-        Ok(found.map(|digest| (digest, Input { kept: span.input, policy: Some(policy) })))
+        let policy = u32::try_from(policy).ok();
+        Ok(found.map(|digest| (digest, Input { row: span.input.row, policy })))
     }
 
     /// The text of an input.
     pub(crate) fn text(&self, input: Input) -> Result<Canonical, StoreError> {
-        let text = self.store.text(input.kept.row)?;
-        match input.policy {
+        let text = self.store.text(input.row)?;
+        match input.policy.map(|policy| policy as usize) {
             None => Ok(text),
             // It fitted when it was met.
             Some(policy) => Ok(self.policies[policy].key.of(&text.value()).unwrap_or(Value::Null).canonical()),

@@ -13,6 +13,9 @@ use crate::{StoreError, owner};
 /// How long a writer waits for others; many parallel recorders each take milliseconds.
 const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(60) };
 
+/// How much of the file's pages a writer keeps in memory: 64 MiB.
+const WRITERS_PAGES: &str = "PRAGMA cache_size = -65536";
+
 /// How much of the write-ahead log's file is kept for the next writer, in bytes.
 const LOG_KEPT: u64 = 1 << 20;
 
@@ -49,6 +52,8 @@ impl Store {
         store.check_owner()?;
         store.enter_wal()?;
         store.migrate()?;
+        // A new value may belong anywhere in the index of values.
+        store.connection.execute_batch(WRITERS_PAGES).map_err(|error| store.error(error))?;
         Ok(store)
     }
 

@@ -52,8 +52,8 @@ pub(crate) struct RecordedSpan {
     pub id: u64,
     pub parent: Option<u64>,
     pub sequence: u64,
-    pub kind: String,
-    pub name: String,
+    pub kind: Rc<str>,
+    pub name: Rc<str>,
     pub input: Kept,
     pub output: Kept,
     pub error: Option<String>,
@@ -63,11 +63,34 @@ pub(crate) struct RecordedSpan {
     pub attributes: Rc<str>,
 }
 
-/// What reading many traces needs to know only once.
+/// What reading many traces needs to know only once: each forgotten when it has become too much.
 #[derive(Default)]
 struct Known {
     digests: HashMap<i64, Digest>,
     attributes: HashMap<i64, Rc<str>>,
+    words: HashSet<Rc<str>>,
+}
+
+/// How many entries each of these may have; a few dozen mebibytes in all.
+const MOST_KNOWN: usize = 200_000;
+
+impl Known {
+    /// A kind or a name, kept once.
+    fn word(&mut self, text: &str) -> Rc<str> {
+        if let Some(word) = self.words.get(text) {
+            return word.clone();
+        }
+        let word: Rc<str> = text.into();
+        make_room(self.words.len(), || self.words.clear());
+        self.words.insert(word.clone());
+        word
+    }
+}
+
+fn make_room(known: usize, forget: impl FnOnce()) {
+    if known >= MOST_KNOWN {
+        forget();
+    }
 }
 
 /// How many traces are begun at once.
@@ -244,7 +267,8 @@ impl Store {
         trace.output = output.map(|row| self.kept(row, known)).transpose()?;
         let query = "SELECT span, parent, sequence, kind, name, error, started, duration, input, output, attributes
                      FROM span WHERE trace = ?1 ORDER BY place";
-        for (mut span, input, output, attributes) in self.all(query, [trace.row], span)? {
+        let spans = self.all(query, [trace.row], |row| span(row, known))?;
+        for (mut span, input, output, attributes) in spans {
             span.input = self.kept(input, known)?;
             span.output = self.kept(output, known)?;
             span.attributes = self.attributes(attributes, known)?;
@@ -261,6 +285,7 @@ impl Store {
             return Ok(Kept { row, digest: *digest });
         }
         let digest = self.one("SELECT digest FROM value WHERE id = ?1", row, |row| row.get(0).map(Digest))?;
+        make_room(known.digests.len(), || known.digests.clear());
         known.digests.insert(row, digest);
         Ok(Kept { row, digest })
     }
@@ -270,6 +295,7 @@ impl Store {
             return Ok(text.clone());
         }
         let text: Rc<str> = self.text(row)?.as_str().into();
+        make_room(known.attributes.len(), || known.attributes.clear());
         known.attributes.insert(row, text.clone());
         Ok(text)
     }
@@ -286,7 +312,7 @@ impl Store {
                 input: self.text(span.input.row)?,
                 output: self.text(span.output.row)?,
                 attributes: self.pairs(&span.attributes)?,
-                name: span.name,
+                name: span.name.to_string(),
                 error: span.error,
                 started: span.started,
                 duration: span.duration,
@@ -382,7 +408,7 @@ impl Recorded {
 impl RecordedSpan {
     /// Whether it is that operation.
     pub(crate) fn is(&self, kind: &str, name: &str) -> bool {
-        self.kind == kind && self.name == name
+        *self.kind == *kind && *self.name == *name
     }
 
     /// What the span says.
@@ -423,13 +449,13 @@ fn head(row: &Row<'_>) -> rusqlite::Result<HeadRow> {
     Ok((trace, row.get(5)?, row.get(6)?, row.get(7)?))
 }
 
-fn span(row: &Row<'_>) -> rusqlite::Result<SpanRow> {
+fn span(row: &Row<'_>, known: &mut Known) -> rusqlite::Result<SpanRow> {
     let span = RecordedSpan {
         id: row.get::<_, i64>(0)?.cast_unsigned(),
         parent: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned),
         sequence: row.get::<_, i64>(2)?.cast_unsigned(),
-        kind: row.get(3)?,
-        name: row.get(4)?,
+        kind: known.word(row.get_ref(3)?.as_str()?),
+        name: known.word(row.get_ref(4)?.as_str()?),
         input: UNKNOWN,
         output: UNKNOWN,
         error: row.get(5)?,

@@ -61,8 +61,8 @@ impl Store {
     fn run_of(&self, trace: &Recorded, extent: Extent) -> Result<Run, StoreError> {
         let operation = |span: &RecordedSpan| {
             Ok(Operation {
-                kind: span.kind.clone(),
-                name: span.name.clone(),
+                kind: span.kind.to_string(),
+                name: span.name.to_string(),
                 input: self.text(span.input.row)?,
                 output: self.text(span.output.row)?,
                 error: span.error.clone(),
@@ -120,7 +120,7 @@ impl<'s> LeftOut<'s> {
 }
 
 fn is_operation(span: &RecordedSpan) -> bool {
-    span.kind != "span"
+    *span.kind != *"span"
 }
 
 fn extent(trace: &Recorded, scope: &Scope) -> Result<Extent, Why> {
@@ -140,8 +140,8 @@ fn extent(trace: &Recorded, scope: &Scope) -> Result<Extent, Why> {
     for span in spans.iter().filter(|span| is_operation(span)) {
         // What a tool does inside is the tool's; a model that does something inside is not
         // one step.
-        if let Some(outer) = enclosing(span, &by_id).filter(|outer| outer.kind == "model_call") {
-            return Err(Why::Inside { outer: outer.name.clone(), inner: span.name.clone() });
+        if let Some(outer) = enclosing(span, &by_id).filter(|outer| *outer.kind == *"model_call") {
+            return Err(Why::Inside { outer: outer.name.to_string(), inner: span.name.to_string() });
         }
     }
     Ok(extent)
@@ -150,7 +150,7 @@ fn extent(trace: &Recorded, scope: &Scope) -> Result<Extent, Why> {
 /// Where a region begins and ends.
 fn ends(spans: &[RecordedSpan], from: &str, to: &str) -> Result<RangeInclusive<usize>, Why> {
     let only = |name: &str| {
-        let mut named = (0..spans.len()).filter(|&at| is_operation(&spans[at]) && spans[at].name == name);
+        let mut named = (0..spans.len()).filter(|&at| is_operation(&spans[at]) && *spans[at].name == *name);
         match (named.next(), named.next()) {
             (Some(at), None) => Ok(at),
             (None, _) => Err(Why::Missing(name.to_owned())),
