@@ -48,6 +48,20 @@ impl Tool {
         self.ask(exit, &["compile", "--contract", "c.toml", "--store", "s.db", "--out", "c.cbin"])
     }
 
+    /// A tool process that answers as `replies`, Python for the body of a function of `name` and
+    /// `input`, says; what it raises is an error.
+    pub fn python(&self, replies: &str) -> String {
+        let file = self.folder.path().join("tool.py");
+        let text = format!(
+            "import sys, json, time\ndef reply(name, input):\n{replies}\nfor line in sys.stdin:\n    \
+             call = json.loads(line)\n    try: said = {{'ok': reply(call['name'], call['input'])}}\n    \
+             except Exception as error: said = {{'err': str(error)}}\n    \
+             print(json.dumps({{'id': call['id'], **said}}), flush=True)\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        format!("python3 '{}'", file.display())
+    }
+
     /// A field of the artifact's manifest.
     pub fn manifest(&self, key: &str) -> Value {
         self.ask(0, &["inspect", "c.cbin"]).get("manifest").and_then(|manifest| manifest.get(key)).cloned().unwrap()

@@ -165,7 +165,7 @@ fn a_tool_called_for_each_item_becomes_a_loop_with_a_bound() {
     tool.prepare(&written, TASK);
     let report = tool.compile(0);
     assert_eq!(stages(&report), pairs(&[("tool_call look", "loop"), ("answer", "compiled")]), "{report}");
-    assert!(report.to_string().contains("for each of $.words, at most 8 (twice the most seen)"), "{report}");
+    assert!(report.to_string().contains("for each of $.words, at most 4 (the most seen)"), "{report}");
     assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:look"]"#);
 }
 
@@ -183,7 +183,7 @@ fn a_tool_called_until_it_succeeds_becomes_a_loop_with_a_bound() {
     tool.prepare(&written, TASK);
     let report = tool.compile(0);
     assert_eq!(stages(&report), pairs(&[("tool_call look", "loop"), ("answer", "compiled")]), "{report}");
-    assert!(report.to_string().contains("until it succeeds, at most 6 times (twice the most seen)"), "{report}");
+    assert!(report.to_string().contains("until it succeeds, at most 3 times (the most seen)"), "{report}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_tool_asked_until_its_reply_will_do_becomes_a_loop_with_a_bound() {
     tool.prepare(&written, TASK);
     let report = tool.compile(0);
     assert_eq!(stages(&report), pairs(&[("tool_call poll", "loop"), ("answer", "compiled")]), "{report}");
-    assert!(report.to_string().contains("at most 8 times (twice the most seen)"), "{report}");
+    assert!(report.to_string().contains("at most 4 times (the most seen)"), "{report}");
 
     // Live: a process that never gets done ends at the bound, with an abstention.
     let never = tool.folder.path().join("never.py");
@@ -310,7 +310,7 @@ fn a_tool_asked_until_its_reply_will_do_becomes_a_loop_with_a_bound() {
     let command = format!("poll=python3 '{}'", never.display());
     let reply = tool.ask(3, &["run", "c.cbin", "--input", r#""amber""#, "--tool", &command]);
     assert!(reply.to_string().contains("loop-bound"), "{reply}");
-    assert_eq!(reply.get("effects").and_then(Value::as_list).map(<[Value]>::len), Some(8), "{reply}");
+    assert_eq!(reply.get("effects").and_then(Value::as_list).map(<[Value]>::len), Some(4), "{reply}");
 }
 
 #[test]

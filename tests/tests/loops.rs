@@ -16,18 +16,6 @@ fn write(tool: &Tool, number: usize, input: &str, output: &str, steps: &[Owned])
     record(tool.folder.path(), number, input, output, &steps)
 }
 
-/// A tool process that answers as `replies`, Python for the body of a function of `name` and
-/// `input`, says.
-fn python(tool: &Tool, replies: &str) -> String {
-    let file = tool.folder.path().join("tool.py");
-    let text = format!(
-        "import sys, json\ndef reply(name, input):\n{replies}\nfor line in sys.stdin:\n    call = json.loads(line)\n    \
-         print(json.dumps({{'id': call['id'], 'ok': reply(call['name'], call['input'])}}), flush=True)\n"
-    );
-    std::fs::write(&file, text).unwrap();
-    format!("python3 '{}'", file.display())
-}
-
 /// Of which half have an even number of letters.
 const ORDERS: [&str; 8] = ["ab", "abc", "cedars", "dunes", "fjords", "grove", "heat", "amber"];
 
@@ -73,22 +61,21 @@ fn several_operations_for_each_item_become_a_loop_in_which_ways_part() {
         ]),
         "{report}"
     );
-    assert!(report.to_string().contains("for each of $.orders, at most 8 (twice the most seen)"), "{report}");
+    assert!(report.to_string().contains("for each of $.orders, at most 4 (the most seen)"), "{report}");
     assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:look","tool:refund"]"#);
-    // Live, with a list that is longer than any that was seen.
-    let command = python(
-        &tool,
+    // Live, with lists as long as the longest that was seen, and longer.
+    let command = tool.python(
         "    return True if name == 'refund' else {'status': 'late' if len(input['order']) % 2 == 0 else 'sent'}",
     );
     let [look, refund] = ["look", "refund"].map(|name| format!("{name}={command}"));
-    let input = r#"{"id":99,"orders":["ab","abc","abcd","a","abcdef","abcde"]}"#;
+    let input = r#"{"id":99,"orders":["ab","abc","abcdef","abcde"]}"#;
     let reply = tool.ask(0, &["run", "c.cbin", "--input", input, "--tool", &look, "--tool", &refund]);
-    assert_eq!(reply.get("output").map(Value::to_string).as_deref(), Some(r#"{"seen":6}"#), "{reply}");
+    assert_eq!(reply.get("output").map(Value::to_string).as_deref(), Some(r#"{"seen":4}"#), "{reply}");
     let effects = reply.get("effects").and_then(Value::as_list).unwrap_or_default();
     let names: Vec<&str> = effects.iter().filter_map(|one| one.get("capability")?.as_text()).collect();
     let [look, refund] = ["tool:look", "tool:refund"];
-    assert_eq!(names, [look, refund, look, look, refund, look, look, refund, look], "{reply}");
-    let long = format!(r#"{{"id":99,"orders":[{}]}}"#, [r#""ab""#; 9].join(","));
+    assert_eq!(names, [look, refund, look, look, refund, look], "{reply}");
+    let long = format!(r#"{{"id":99,"orders":[{}]}}"#, [r#""ab""#; 5].join(","));
     let [look, refund] = ["look", "refund"].map(|name| format!("{name}={command}"));
     let reply = tool.ask(3, &["run", "c.cbin", "--input", &long, "--tool", &look, "--tool", &refund]);
     assert!(reply.to_string().contains("loop-bound"), "{reply}");
@@ -127,7 +114,7 @@ fn several_operations_until_what_they_give_will_do_become_a_loop_with_a_bound() 
         ]),
         "{report}"
     );
-    assert!(report.to_string().contains(r#"until eq($.fetch.state, \"ready\"), at most 8 times"#), "{report}");
+    assert!(report.to_string().contains(r#"until eq($.fetch.state, \"ready\"), at most 4 times"#), "{report}");
 }
 
 #[test]
@@ -162,7 +149,7 @@ fn ways_that_come_together_are_followed_by_what_all_recordings_teach() {
         ]),
         "{report}"
     );
-    let command = python(&tool, "    return None if name == 'alert' else {'ticket': input['to'] + '-7'}");
+    let command = tool.python("    return None if name == 'alert' else {'ticket': input['to'] + '-7'}");
     let [alert, mail] = ["alert", "mail"].map(|name| format!("{name}={command}"));
     for (vip, effects) in [("true", 2), ("false", 1)] {
         let input = format!(r#"{{"name":"unseen","vip":{vip}}}"#);
@@ -213,7 +200,7 @@ fn a_stage_that_no_program_explains_is_a_table_where_the_contract_asks_for_no_ru
         pairs(&[("model_call muse", "compiled"), ("tool_call keep", "effect"), ("answer", "compiled")]),
         "{report}"
     );
-    let keep = format!("keep={}", python(&tool, "    return None"));
+    let keep = format!("keep={}", tool.python("    return None"));
     let reply = tool.ask(0, &["run", "c.cbin", "--input", "\"cedar\"", "--tool", &keep]);
     assert_eq!(reply.get("output").and_then(Value::as_text), Some("7 77"), "{reply}");
     // What is in no table is not answered, and nothing is done.
@@ -252,9 +239,9 @@ fn a_loop_in_a_loop_is_a_loop_for_each_item_of_each_item() {
     let loops = stages(&report).iter().filter(|(_, status)| status == "loop").count();
     assert_eq!(loops, 2, "{report}");
     assert_eq!(tool.manifest("capabilities").to_string(), r#"["tool:invite","tool:open"]"#);
-    let command = python(&tool, "    return True");
+    let command = tool.python("    return True");
     let [open, invite] = ["open", "invite"].map(|name| format!("{name}={command}"));
-    let (input, output, steps) = teams(&[1, 3, 0, 2]);
+    let (input, output, steps) = teams(&[3, 0, 2]);
     let reply = tool.ask(0, &["run", "c.cbin", "--input", &input, "--tool", &open, "--tool", &invite]);
     assert_eq!(reply.get("output").map(Value::to_string).as_deref(), Some(&*output), "{reply}");
     let effects = reply.get("effects").and_then(Value::as_list).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use auto_json::Value;
 use auto_lang::{Expr, Op, eval};
-use auto_schema::ir::{Body, Check, Guard, Node};
+use auto_schema::ir::{Body, Check, Node};
 
 use crate::program::{Event, Measure, Outcome, Program};
 use crate::words;
@@ -27,7 +27,8 @@ fn describe_node(lines: &mut Lines, program: &Program, node: &Node) {
         (Body::Guard(guard), _) => {
             let limit = words::share(guard.limit);
             lines.heading(&format!("{name}: abstains where any of these is above {limit}"));
-            guard.checks.iter().for_each(|check| lines.step(&describe(check, guard)));
+            let what = if program.takes_input(node) { "the input" } else { "it" };
+            guard.checks.iter().for_each(|check| lines.step(&describe(check, what)));
         }
         (Body::Branch { .. }, Some(predicate)) => {
             lines.heading(&format!("{name}: chooses by whether {}", words::condition(predicate)));
@@ -131,10 +132,10 @@ impl Lines {
 }
 
 /// A check of a guard.
-fn describe(check: &Check, _guard: &Guard) -> String {
-    let place = |path: &str| if path.is_empty() { "the input".to_owned() } else { path.to_owned() };
+fn describe(check: &Check, what: &str) -> String {
+    let place = |path: &str| if path.is_empty() { what.to_owned() } else { path.to_owned() };
     match check {
-        Check::Shape { ty } => format!("shape: the input is {ty}"),
+        Check::Shape { ty } => format!("shape: {what} is {ty}"),
         Check::Length { path, min, max } => format!("length: {} is {min} to {max} long", place(path)),
         Check::Characters { path, .. } => format!("characters: {} has the kinds that were witnessed", place(path)),
         Check::Range { path, min, max } => format!("range: {} is {min} to {max}", place(path)),

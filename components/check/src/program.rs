@@ -40,6 +40,9 @@ pub struct ProgramError {
     pub at: String,
 }
 
+/// How an error begins that is the runner's and no tool's: it is never handed on.
+const RUNNER_FAILED: &str = "runner-failed: ";
+
 /// How a run ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -212,6 +215,12 @@ impl Program {
         }
     }
 
+    /// Whether a node's first port takes the call's input.
+    pub fn takes_input(&self, node: &Node) -> bool {
+        let from = self.source(node.id, 0).and_then(|id| self.graph.node(id));
+        from.is_some_and(|from| from.body == Body::Input)
+    }
+
     /// The node that drives an input port.
     fn source(&self, node: u32, port: u32) -> Option<u32> {
         let edge = self.graph.edges.iter().find(|edge| edge.to.node == node && edge.to.port == port);
@@ -331,6 +340,7 @@ impl Run<'_> {
         };
         (self.watch)(Event::Effect { node, capability, input, reply });
         let value = match (catches, reply) {
+            (true, Err(message)) if message.starts_with(RUNNER_FAILED) => return Err(stopped(node, "effect-failed")),
             (true, Ok(value)) => Value::Record(Record::new().with("ok", value.clone())),
             (true, Err(message)) => Value::Record(Record::new().with("err", message.as_str())),
             (false, Ok(value)) => value.clone(),

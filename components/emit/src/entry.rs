@@ -32,7 +32,7 @@ pub(crate) fn compile_flow(graph: &Graph, id: &[u8; 32]) -> Result<Unit, Fault> 
     let parts = Parts {
         reader: reader(&input.ty),
         check: checks.check(&input.ty, &mut unit),
-        guard: guard.map(|guard| guard::compile(guard, &input.ty, &mut checks, &mut unit)),
+        guard: guard.map(|guard| guard::compile(guard, guard::Of::Input, &input.ty, &mut checks, &mut unit)),
         limit: guard.map_or(0, |guard| guard.limit),
     };
     let answer = flow::compile(graph, parts.limit, &mut checks, &mut unit)?;
@@ -110,7 +110,9 @@ pub(crate) fn compile(program: &Program<'_>) -> Unit {
     let parts = Parts {
         reader: reader(program.input),
         check: checks.check(program.input, &mut unit),
-        guard: program.guard.map(|guard| guard::compile(guard, program.input, &mut checks, &mut unit)),
+        guard: program
+            .guard
+            .map(|guard| guard::compile(guard, guard::Of::Input, program.input, &mut checks, &mut unit)),
         limit: program.guard.map_or(0, |guard| guard.limit),
     };
     let steps: Vec<Done> = (0..)
@@ -138,7 +140,7 @@ fn done(step: &Step<'_>, answers: bool, checks: &mut Checks, unit: &mut Unit) ->
         Step::Expression { expression, input } => Done::Expression(step_function(expression, input, answers, unit)),
         Step::Model { model, .. } => Done::Model(model::Placed::new(model, unit)),
         // What was computed may be anything.
-        Step::Guard { guard, .. } => Done::Guard(guard::compile(guard, &Type::Json, checks, unit)),
+        Step::Guard { guard, .. } => Done::Guard(guard::compile(guard, guard::Of::Input, &Type::Json, checks, unit)),
     }
 }
 
@@ -333,7 +335,7 @@ fn read(body: &mut Body, reader: &'static str) -> Local {
 }
 
 /// Locals with the reason and the score that the guard gives, exact above `enough`.
-fn measure(body: &mut Body, guard: Callee, input: Local, enough: u32) -> (Local, Local) {
+pub(crate) fn measure(body: &mut Body, guard: Callee, input: Local, enough: u32) -> (Local, Local) {
     let both = body.local_of(ValType::I64);
     let [reason, score] = [body.local(), body.local()];
     body.get(input);
@@ -351,7 +353,7 @@ fn measure(body: &mut Body, guard: Callee, input: Local, enough: u32) -> (Local,
 }
 
 /// Pushes the fields of a novelty.
-fn novelty(body: &mut Body, reason: Local, score: Local, limit: u32) {
+pub(crate) fn novelty(body: &mut Body, reason: Local, score: Local, limit: u32) {
     body.get(reason);
     body.load(POINTER);
     body.get(reason);

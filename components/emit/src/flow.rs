@@ -14,14 +14,15 @@ use std::collections::BTreeMap;
 
 use auto_json::write::compare_keys;
 use auto_kit::Fault;
-use auto_schema::ir::{Body as Kind, Graph, Node, PPM};
+use auto_schema::ir::{Body as Kind, Graph, Guard, Node, PPM};
 use auto_schema::types::{Field, Type};
 use wasm_encoder::{Instruction, ValType};
 
 use crate::code::{Body, Callee, Local, Unit};
 use crate::constants::{KIND, LENGTH, LIST, NODE, POINTER};
-use crate::entry::record;
+use crate::entry::{measure, novelty, record};
 use crate::expression;
+use crate::guard::{self, Of};
 use crate::program::{parsed, place, unconnected, unsupported};
 use crate::types::Checks;
 
@@ -37,15 +38,33 @@ pub(crate) fn is_flow(graph: &Graph) -> bool {
     graph.nodes.iter().any(flows)
 }
 
-/// The guard of a graph, through which everything goes that takes the input.
+/// The guard of a graph's input, through which everything goes that takes it.
 pub(crate) fn guard_of(graph: &Graph) -> Result<Option<&Node>, Fault> {
-    let mut guards = graph.nodes.iter().filter(|node| matches!(node.body, Kind::Guard(_)));
+    let of_input = |node: &&Node| {
+        matches!(node.body, Kind::Guard(_)) && driver(graph, node).is_some_and(|from| from.body == Kind::Input)
+    };
+    let mut guards = graph.nodes.iter().filter(of_input);
     match (guards.next(), guards.next()) {
         (None, _) => Ok(None),
         (Some(guard), None) if graph.is_guarded() => Ok(Some(guard)),
         (Some(guard), second) => {
             Err(unsupported(second.unwrap_or(guard), "one guard, through which all goes that takes the input"))
         }
+    }
+}
+
+/// The node that drives the one input port of another.
+fn driver<'g>(graph: &'g Graph, node: &Node) -> Option<&'g Node> {
+    let edge = graph.edges.iter().find(|edge| edge.to.node == node.id)?;
+    graph.node(edge.from.node)
+}
+
+/// Whether a node gives what an effect was replied, as it came.
+fn is_reply(graph: &Graph, node: &Node) -> bool {
+    match &node.body {
+        Kind::Effect { .. } => true,
+        Kind::Guard(_) => driver(graph, node).is_some_and(|from| is_reply(graph, from)),
+        _ => false,
     }
 }
 
@@ -133,7 +152,6 @@ impl Flow<'_> {
         let source = match &from.body {
             Kind::Input => Source::Input,
             Kind::Guard(_) if inside.guard.is_some_and(|guard| guard.id == from.id) => Source::Input,
-            Kind::Guard(_) => return Err(unsupported(from, "guards on the input of the whole")),
             _ => Source::Node(self.node(inside, from, left)?),
         };
         inside.sources.insert(from.id, source);
@@ -159,8 +177,9 @@ impl Flow<'_> {
         let slot = (wanted > 1).then_some(inside.frame);
         inside.frame += u32::from(slot.is_some());
 
-        let mut writer =
-            Writer { flow: self, node, checked: inside.checked, body: Body::new(&[ValType::I32], ValType::I32) };
+        let body = Body::new(&[ValType::I32], ValType::I32);
+        let replied = is_reply(inside.graph, node);
+        let mut writer = Writer { flow: self, node, checked: inside.checked, replied, body };
         let value = writer.body.local();
         writer.known(slot, value);
         writer.write(&ports, inner, value)?;
@@ -176,8 +195,8 @@ impl Flow<'_> {
 
     /// The graph of a loop.
     fn nested(&mut self, graph: &Graph, left: usize) -> Result<Compiled, Fault> {
-        if let Some(guard) = graph.nodes.iter().find(|node| matches!(node.body, Kind::Guard(_))) {
-            return Err(unsupported(guard, "guards on the input of the whole"));
+        if let Some(guard) = guard_of(graph)? {
+            return Err(unsupported(guard, "guards on the input of the whole and on replies"));
         }
         self.graph(graph, None, false, left)
     }
@@ -189,6 +208,8 @@ struct Writer<'w, 'a, 'g> {
     node: &'g Node,
     /// Whether the graph's input is of its type for certain.
     checked: bool,
+    /// Whether what the node gives is a reply.
+    replied: bool,
     body: Body,
 }
 
@@ -218,6 +239,7 @@ impl Writer<'_, '_, '_> {
                 self.stop_unless("undefined");
             }
             (Kind::Effect { capability, catches }, [port], _) => self.effect(*port, capability, *catches, value),
+            (Kind::Guard(guard), [port], _) => self.guard(guard, *port, value),
             (Kind::Branch { predicate }, [tested, yes, no], _) => {
                 let truth = self.predicate(predicate, &self.type_of(*tested, 0), *tested)?;
                 self.body.get(truth);
@@ -376,6 +398,26 @@ impl Writer<'_, '_, '_> {
             self.body.call(check);
             self.stop_if("effect-type");
         }
+    }
+
+    /// Ends the call where a value is unlike those that were recorded.
+    fn guard(&mut self, guard: &Guard, port: Source, value: Local) {
+        // A reply was found to be of its type when it came.
+        let ty = self.node.inputs.first().filter(|_| self.replied).map_or(Type::Json, |port| port.ty.clone());
+        let of = if self.replied { Of::Reply } else { Of::Input };
+        let callee = guard::compile(guard, of, &ty, self.flow.checks, self.flow.unit);
+        self.want(port, value);
+        let (reason, score) = measure(&mut self.body, callee, value, guard.limit);
+        self.body.get(score);
+        self.body.constant(guard.limit);
+        self.body.op(Instruction::I32GtU);
+        self.body.when();
+        novelty(&mut self.body, reason, score, guard.limit);
+        self.body.runtime("rt_abstain");
+        self.body.op(Instruction::Drop);
+        self.body.constant(0);
+        self.body.give();
+        self.body.end();
     }
 
     fn each(&mut self, ports: &[Source], inner: Compiled, most: u32, value: Local) {

@@ -19,20 +19,40 @@ use crate::types::Checks;
 const INPUT: Local = Local(0);
 const ENOUGH: Local = Local(1);
 
-/// Adds the function of a guard over inputs of type `input`, which were checked before.
-pub(crate) fn compile(guard: &Guard, input: &Type, checks: &mut Checks, unit: &mut Unit) -> Callee {
+/// What a guard is of: it begins the reason of an abstention.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The input, or what was computed from it.
+    Input,
+    /// What came back from an effect.
+    Reply,
+}
+
+impl Of {
+    /// The reason where a check of this kind refuses.
+    fn reason(self, kind: &str) -> String {
+        match self {
+            Of::Input => kind.to_owned(),
+            Of::Reply => format!("effect-{kind}"),
+        }
+    }
+}
+
+/// Adds the function of a guard over values of type `input`, which were checked before.
+pub(crate) fn compile(guard: &Guard, of: Of, input: &Type, checks: &mut Checks, unit: &mut Unit) -> Callee {
     let mut writer =
-        Writer { body: Body::new(&[ValType::I32; 2], ValType::I64), unit, best: Local(0), reason: Local(0) };
+        Writer { body: Body::new(&[ValType::I32; 2], ValType::I64), unit, of, best: Local(0), reason: Local(0) };
     writer.best = writer.body.local();
     writer.reason = writer.body.local();
     // Where every check scores 0, the first speaks.
-    let first = writer.unit.constants.value(&guard.checks.first().map_or("", Check::kind).into());
+    let first = guard.checks.first().map_or(String::new(), |check| of.reason(check.kind()));
+    let first = writer.unit.constants.value(&first.into());
     writer.body.address(first);
     writer.body.set(writer.reason);
     for check in &guard.checks {
         writer.check(check, input, checks);
     }
-    let Writer { mut body, unit, best, reason } = writer;
+    let Writer { mut body, unit, best, reason, .. } = writer;
     body.get(reason);
     body.op(Instruction::I64ExtendI32U);
     body.op(Instruction::I64Const(32));
@@ -46,6 +66,7 @@ pub(crate) fn compile(guard: &Guard, input: &Type, checks: &mut Checks, unit: &m
 struct Writer<'a> {
     body: Body,
     unit: &'a mut Unit,
+    of: Of,
     /// The highest score so far, and the check that gave it.
     best: Local,
     reason: Local,
@@ -53,7 +74,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn check(&mut self, check: &Check, input: &Type, checks: &mut Checks) {
-        let reason = self.unit.constants.value(&Value::from(check.kind()));
+        let reason = self.unit.constants.value(&Value::from(self.of.reason(check.kind())));
         let score = self.body.local();
         match check {
             // What the contract's type accepts was found out already.

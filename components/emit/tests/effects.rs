@@ -217,6 +217,53 @@ fn the_guard_speaks_before_anything_is_asked() {
     assert_eq!(machine.assess(br#"{"id":"abcd"}"#), novelty);
 }
 
+#[test]
+fn a_reply_unlike_all_recorded_ones_ends_the_call_before_it_is_used() {
+    let reply = ty("record{country: text, rate: int}");
+    let checks = vec![
+        Check::Shape { ty: ty(r#"record{country: enum{"DE", "FR"}, rate: int}"#) },
+        Check::Range { path: "/rate".to_owned(), min: "0".to_owned(), max: "27".to_owned() },
+    ];
+    let guarded = |first: Node| {
+        let ty = first.outputs[0].ty.clone();
+        vec![first, node(7, &[("in", &ty)], &[&ty], Body::Guard(Guard { limit: 9, checks: checks.clone() }))]
+    };
+    let nodes = guarded(ask(1, "geo", &Type::Json, &reply, false));
+    let then = expression(8, &[("in", &reply)], &Type::Json, "$.rate");
+    // At the top, and in the rounds of a loop.
+    let once = row(&Type::Json, [nodes.clone(), vec![then]].concat());
+    let inside = row(&Type::Json, nodes);
+    let each = Body::Each { graph: Box::new(inside), most: 3 };
+    let each = row(&Type::Json, vec![node(2, &[("in", &Type::Json)], &[&Type::list(reply)], each)]);
+    let unlike = |reason: &str| Outcome::Abstain(Novelty { reason: reason.to_owned(), score: 1_000_000, limit: 9 });
+    for (graph, input, like) in
+        [(once, "1", answered("19")), (each, "[1]", answered(r#"[{"country":"DE","rate":19}]"#))]
+    {
+        let mut machine = machine(&graph);
+        let asked = machine.run(input.as_bytes());
+        let (_, _, state) = request(&asked);
+        assert_eq!(machine.resume(state, Ok(br#"{"country":"DE","rate":19}"#)), like);
+        assert_eq!(machine.resume(state, Ok(br#"{"country":"IT","rate":19}"#)), unlike("effect-shape"));
+        assert_eq!(machine.resume(state, Ok(br#"{"country":"FR","rate":-999999999}"#)), unlike("effect-range"));
+        assert_eq!(
+            machine.resume(state, Ok(b"{}")).clone(),
+            match unlike("effect-type") {
+                Outcome::Abstain(novelty) => Outcome::Abstain(Novelty { limit: 0, ..novelty }),
+                other => other,
+            }
+        );
+    }
+}
+
+#[test]
+fn a_failure_of_the_runner_is_never_handed_on() {
+    let mut machine = machine(&lookup(true));
+    let asked = machine.run(br#"{"id": "x"}"#);
+    let (_, _, state) = request(&asked);
+    assert_eq!(machine.resume(state, Err(b"runner-failed: tool-timeout: no reply")), abstained("effect-failed"));
+    assert_eq!(machine.resume(state, Err(b"tool-timeout")), answered(r#""no: tool-timeout""#));
+}
+
 fn refused(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::Unsupported(message) => message,
@@ -335,8 +382,6 @@ fn what_flows_otherwise_is_named() {
     let retry = Body::Retry { graph: Box::new(inside), until: "true".to_owned(), most: 2 };
     let graph = row(&json, vec![node(2, &[("in", &json)], &[&json], retry)]);
     assert_eq!(fault(&graph), ("unsupported-node".to_owned(), "node 7".to_owned()));
-    let late = row(&json, vec![ask(1, "t", &json, &json, false), node(7, &[("in", &json)], &[&json], guard())]);
-    assert_eq!(fault(&late), ("unsupported-node".to_owned(), "node 7".to_owned()));
     let mut model = row(&json, vec![ask(1, "t", &json, &json, false), node(7, &[("in", &json)], &[&json], guard())]);
     model.nodes[2].body = Body::Model { format: "tree".to_owned(), weights: vec![1] };
     model.nodes[2].uncertainty = auto_schema::ir::Uncertainty::Probabilistic;

@@ -26,13 +26,15 @@ pub struct HeldOut {
 }
 
 /// Puts a guard that was calibrated on the witnesses into a valid program. A program that
-/// has one gets its checks replaced. The same arguments give the same graph.
+/// has one gets its checks replaced. The same arguments give the same graph. A witness that is
+/// there several times was seen as often.
 ///
 /// `quantile` is the share of inputs like the witnesses that the sketches must admit, in
 /// parts per million. Where `held_out` is empty, each witness is scored against the
 /// others. Faults: `no-observations`, `bad-graph`.
 pub fn calibrate(witnesses: &[Value], program: Graph, held_out: &[HeldOut], quantile: u32) -> Result<Graph, Fault> {
-    let witnesses: Vec<Value> = witnesses.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let mut witnesses: Vec<Value> = witnesses.to_vec();
+    witnesses.sort_unstable();
     if witnesses.is_empty() {
         return Err(Fault::new("no-observations", "a guard needs at least one input with a recorded output"));
     }

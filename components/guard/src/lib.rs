@@ -49,9 +49,11 @@ impl wit::Guest for Component {
         policy: wit::Policy,
     ) -> Result<Vec<u8>, Fault> {
         let rows = auto_kit::rows(&on)?;
-        // An input that was only ever an error shows nothing about what can be answered.
-        let witnesses: Vec<Value> =
-            rows.into_iter().filter(|row| !row.outputs.is_empty()).map(|row| row.input).collect();
+        // An input that was only ever an error shows nothing about what can be answered. One with
+        // several outputs is as many witnesses: a reply that different things came of was
+        // given in different places.
+        let seen = |row: auto_kit::Row| std::iter::repeat_n(row.input, row.outputs.len());
+        let witnesses: Vec<Value> = rows.into_iter().flat_map(seen).collect();
         let held_out = held_out.iter().enumerate().map(read_held_out).collect::<Result<Vec<_>, _>>()?;
         let guarded = calibrate(&witnesses, auto_kit::graph(&program)?, &held_out, policy.quantile)?;
         guarded.to_bytes().map_err(|violations| {

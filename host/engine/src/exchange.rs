@@ -51,7 +51,8 @@ impl Exchanges {
     pub(crate) fn of(runs: &[Run]) -> Exchanges {
         let mut exchanges = Exchanges::default();
         let mut hasher = Hasher::new();
-        for run in runs {
+        // A run that failed says what was tried, not what leads to an answer.
+        for run in runs.iter().filter(|run| run.error.is_none()) {
             exchanges.longest = exchanges.longest.max(run.steps.len());
             let own = exchanges.own.entry(run.input.as_str().to_owned()).or_default();
             for step in &run.steps {

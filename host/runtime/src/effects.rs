@@ -123,6 +123,10 @@ impl Session {
     }
 }
 
+/// How the message to an artifact begins where it was not the tool that said what went wrong:
+/// no recording has such an error, so the artifact abstains and hands none on.
+const RUNNER_FAILED: &str = "runner-failed";
+
 /// The reply, or what the artifact is told where there is none.
 fn carry_out(tools: &mut dyn Tools, effect: &Effect<'_>) -> Result<String, String> {
     let begun = Instant::now();
@@ -136,6 +140,6 @@ fn carry_out(tools: &mut dyn Tools, effect: &Effect<'_>) -> Result<String, Strin
     });
     reply.map_err(|error| match error.code {
         "err" => error.message,
-        code => format!("{code}: {}", error.message),
+        code => format!("{RUNNER_FAILED}: {code}: {}", error.message),
     })
 }

@@ -82,7 +82,7 @@ fn a_run_has_so_many_effects_and_no_more() {
 
 #[test]
 fn what_goes_wrong_is_recorded_and_the_artifact_is_told() {
-    for (error, told) in [(failed("err"), "1"), (failed("tool-timeout"), "tool-timeout: 1")] {
+    for (error, told) in [(failed("err"), "1"), (failed("tool-timeout"), "runner-failed: tool-timeout: 1")] {
         let mut tools = granted(&[Err(error.clone()), Ok("[7]")]);
         let outcome = persistent().session().run_with("[1]", &mut tools, &RunLimits::default());
         assert_eq!(tools.records[0].error.as_ref(), Some(&error));

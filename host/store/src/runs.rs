@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 
+use auto_json::{Canonical, Value};
 use auto_schema::evidence::{Operation, Run, Runs};
 
 use crate::rows::{Kept, Recorded, RecordedSpan};
@@ -37,7 +38,8 @@ pub(crate) struct LeftOut<'s> {
 
 impl Store {
     /// The runs of a task or region scope of a task, sorted, each once; none of a span scope.
-    /// Partial traces are none.
+    /// Partial traces are none. A trace of a task that ends without an output is left out, and is
+    /// there as a run with an error: how often something was tried in it is evidence too.
     ///
     /// Codes as for [`Store::observations`].
     pub fn runs(&self, task: &str, scope: &Scope) -> Result<Runs, StoreError> {
@@ -47,8 +49,12 @@ impl Store {
         let _snapshot = self.snapshot()?;
         let (mut runs, mut left_out) = (Vec::new(), LeftOut::of(scope));
         self.whole_traces(task, |trace| {
-            if let Some(extent) = left_out.extent(trace) {
-                runs.push(self.run_of(trace, extent)?);
+            match left_out.extent(trace) {
+                Some(extent) => {
+                    let output = self.text(extent.output.row)?;
+                    runs.push(self.run_of(trace, extent.input, output, extent.error, extent.spans)?);
+                }
+                None => runs.extend(self.unfinished(trace, scope)?),
             }
             Ok(())
         })?;
@@ -58,7 +64,21 @@ impl Store {
         Ok(Runs { runs, left_out: left_out.sentences() })
     }
 
-    fn run_of(&self, trace: &Recorded, extent: Extent) -> Result<Run, StoreError> {
+    /// A run that has no output.
+    fn unfinished(&self, trace: &Recorded, scope: &Scope) -> Result<Option<Run>, StoreError> {
+        let (Scope::Task, Some(input), None) = (scope, trace.input, trace.output) else { return Ok(None) };
+        let why = Some("it ended without an output".to_owned());
+        self.run_of(trace, input, Value::Null.canonical(), why, None).map(Some)
+    }
+
+    fn run_of(
+        &self,
+        trace: &Recorded,
+        input: Kept,
+        output: Canonical,
+        error: Option<String>,
+        spans: Option<RangeInclusive<usize>>,
+    ) -> Result<Run, StoreError> {
         let operation = |span: &RecordedSpan| {
             Ok(Operation {
                 kind: span.kind.to_string(),
@@ -68,13 +88,13 @@ impl Store {
                 error: span.error.clone(),
             })
         };
-        let spans = extent.spans.map_or(&trace.spans[..], |spans| trace.spans.get(spans).unwrap_or_default());
+        let spans = spans.map_or(&trace.spans[..], |spans| trace.spans.get(spans).unwrap_or_default());
         let by_id = by_id(trace);
         let steps = spans.iter().filter(|span| is_operation(span) && enclosing(span, &by_id).is_none());
         Ok(Run {
-            input: self.text(extent.input.row)?,
-            output: self.text(extent.output.row)?,
-            error: extent.error,
+            input: self.text(input.row)?,
+            output,
+            error,
             steps: steps.map(operation).collect::<Result<_, StoreError>>()?,
         })
     }

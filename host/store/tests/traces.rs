@@ -442,7 +442,9 @@ fn a_run_of_a_task_has_its_operations_in_order() {
     let silent = Trace { output: None, ..Trace { id: "b".into(), ..whole.clone() } };
     store.ingest(&[whole.clone(), Trace { id: "c".into(), ..whole }, silent]).unwrap();
     let recorded = store.runs("toy", &Scope::Task).unwrap();
-    let [run] = &recorded.runs[..] else { panic!("{recorded:?}") };
+    let [run, unfinished] = &recorded.runs[..] else { panic!("{recorded:?}") };
+    assert_eq!((unfinished.error.is_some(), run.error.is_some()), (true, false));
+    assert_eq!((&unfinished.steps, unfinished.output.as_str()), (&run.steps, "null"));
     let capabilities: Vec<_> = run.steps.iter().map(|step| step.capability()).collect();
     assert_eq!((run.input.as_str(), run.output.as_str()), ("1", "3"));
     assert_eq!(capabilities, [Some("tool:t1".into()), Some("model:m1".into())]);

@@ -139,6 +139,12 @@ impl Nodes {
         let added: Vec<Known> = match &step.action {
             Action::Skip => return Vec::new(),
             Action::Compute(hole) => one((self.expression(&step.stage, &hole.program, known, Type::Json), Type::Json)),
+            Action::Decide { given, test } => {
+                let name = format!("what {} is given", step.stage);
+                let given = self.expression(&name, &given.program, known, Type::Json);
+                let source = Kind::Expression { source: test.program.clone() };
+                one((self.add(&step.stage, &[("given", given, Type::Json)], Some(Type::Json), source), Type::Json))
+            }
             Action::Ask(ask) => one(self.settled(&step.stage, ask, &ports(known))),
             Action::Either { test, yes, no } => self.either(step, &test.program, (yes, no), known),
             Action::Each { list, item, context, body, most } => {
@@ -190,13 +196,26 @@ impl Nodes {
         self.regions.extend(name.map(|name| Region { name, nodes: nodes.collect() }));
     }
 
-    /// What it is asked with, and the request.
+    /// What it is asked with, the request, and what is let through of what comes back.
     fn ask(&mut self, stage: &str, ask: &Ask, from: &[(&str, u32, Type)]) -> (u32, Type) {
         let source = Kind::Expression { source: ask.input.program.clone() };
         let input = self.add(&format!("what {stage} is given"), from, Some(Type::Json), source);
         let reply = reply(ask);
         let body = Kind::Effect { capability: ask.capability.clone(), catches: ask.catches };
-        (self.add(stage, &[("input", input, Type::Json)], Some(reply.clone()), body), reply)
+        let mut node = self.add(stage, &[("input", input, Type::Json)], Some(reply.clone()), body);
+        for guard in &ask.guards {
+            let (name, from) = (format!("what comes back of {stage}"), [("reply", node, reply.clone())]);
+            node = self.add(&name, &from, Some(reply.clone()), Kind::Guard(guard.clone()));
+        }
+        if let Some(always) = &ask.always {
+            let from = ("reply", node, reply.clone());
+            let undefined = Kind::Expression { source: UNDEFINED.to_owned() };
+            let never = self.add(&format!("what never came back of {stage}"), &[from], Some(reply.clone()), undefined);
+            let name = format!("what always came back of {stage}");
+            let from = [("tested", node, reply.clone()), ("yes", node, reply.clone()), ("no", never, reply.clone())];
+            node = self.add(&name, &from, Some(reply.clone()), Kind::Branch { predicate: always.clone() });
+        }
+        (node, reply)
     }
 
     /// As [`Nodes::ask`]; a caught reply says in fields that are always there what it is.

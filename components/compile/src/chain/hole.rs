@@ -6,10 +6,11 @@ use auto_json::Value;
 use auto_schema::digest::Digest;
 
 use crate::bindings::auto::host::jobs::{self, Backend, Task};
-use crate::bindings::auto::host::progress;
+use crate::bindings::auto::host::{progress, sandbox};
 use crate::bindings::auto::pass::check::check;
+use crate::bindings::auto::pass::emit::emit;
 use crate::bindings::auto::pass::extract::{Budget, Hints, Search};
-use crate::bindings::auto::pass::types::{Fault, Observation, Witness};
+use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Witness};
 use crate::{SYNTHESIZE, search_result, table, unexplained, wire};
 
 /// A place for an expression.
@@ -34,12 +35,28 @@ pub struct Row {
     pub output: Value,
 }
 
+/// A program that was found, and its text.
+#[derive(Clone)]
+struct Found {
+    program: Vec<u8>,
+    text: String,
+}
+
+/// What was told of runs that were held out.
+#[derive(Clone, Copy, Default)]
+pub struct Told {
+    /// As it was.
+    pub right: usize,
+    /// Otherwise.
+    pub wrong: usize,
+}
+
 /// Fills holes, each problem once.
 pub struct Holes {
     /// The extractor's budget for one.
     steps: u64,
     /// By the arguments of the search: the program, or why there is none.
-    searched: BTreeMap<Digest, Result<String, String>>,
+    searched: BTreeMap<Digest, Result<Found, String>>,
     /// Places for which there was no program.
     unfilled: BTreeSet<String>,
     /// Whether those are not looked at again.
@@ -80,7 +97,7 @@ impl Holes {
             None => {
                 let found = searched(jobs::run(&Backend::Wasm, &[task])?.into_iter().next())?;
                 let found = match found {
-                    Ok((program, text)) => confirmed(&program, &observations)?.map(|()| text),
+                    Ok(found) => confirmed(&found.program, &observations)?.map(|()| found),
                     Err(why) => Err(why),
                 };
                 self.searched.insert(key, found.clone());
@@ -92,7 +109,7 @@ impl Holes {
         } else {
             self.unfilled.remove(&named);
         }
-        Ok(found.map(|program| Hole { place: place.to_owned(), program, rows }))
+        Ok(found.map(|found| Hole { place: place.to_owned(), program: found.text, rows }))
     }
 
     /// The table of the rows; none where the same environment led to different things.
@@ -122,12 +139,38 @@ impl Holes {
         progress::report("extract", tasks.len() as u64, Some(tasks.len() as u64));
         for ((key, (_, observations)), result) in wanted.into_iter().zip(results) {
             let found = match searched(Some(result))? {
-                Ok((program, text)) => confirmed(&program, &observations)?.map(|()| text),
+                Ok(found) => confirmed(&found.program, &observations)?.map(|()| found),
                 Err(why) => Err(why),
             };
             self.searched.insert(key, found);
         }
         Ok(())
+    }
+
+    /// What the programs that were found without each fold ([`Holes::ahead`]) say of its rows.
+    pub fn held_out(&self, hole: &Hole, folds: &[Vec<usize>]) -> Result<Told, Fault> {
+        let mut told = Told::default();
+        for fold in folds {
+            let (held, shown): (Vec<&Row>, Vec<&Row>) =
+                hole.rows.iter().partition(|row| fold.binary_search(&row.group).is_ok());
+            let (Ok(held), Ok(shown)) = (observed(held.into_iter()), observed(shown.into_iter())) else { continue };
+            let key = Digest::of(self.task(&shown).arguments.as_bytes());
+            let Some(Ok(found)) = self.searched.get(&key) else { continue };
+            if held.is_empty() {
+                continue;
+            }
+            let module = emit(&found.program)?.module;
+            let inputs: Vec<String> = held.iter().map(|one| one.input.clone()).collect();
+            for (one, replay) in held.iter().zip(sandbox::run(&module, &inputs)?) {
+                match replay.outcome {
+                    Outcome::Answer(answer) if answer == one.outputs[0].output => told.right += 1,
+                    // What is undefined abstains.
+                    Outcome::Abstain(_) => {}
+                    _ => told.wrong += 1,
+                }
+            }
+        }
+        Ok(told)
     }
 
     fn task(&self, observations: &[Observation]) -> Task {
@@ -145,15 +188,16 @@ impl Holes {
     }
 }
 
-/// The best program of a search and its text, or why there is none; a fault where extract broke.
-fn searched(result: Option<Result<String, Fault>>) -> Result<Result<(Vec<u8>, String), String>, Fault> {
+/// The best program of a search, or why there is none; a fault where extract broke.
+fn searched(result: Option<Result<String, Fault>>) -> Result<Result<Found, String>, Fault> {
     let Some(result) = result else { return Ok(Err("the jobs returned nothing".to_owned())) };
     let search: Search = match search_result(result.and_then(|text| wire::search(&text)))? {
         Ok(search) => search,
         Err(fault) => return Ok(Err(fault.message)),
     };
     let none = unexplained(&search);
-    Ok(search.found.into_iter().next().map(|found| (found.program, found.text)).ok_or(none))
+    let found = search.found.into_iter().next();
+    Ok(found.map(|found| Found { program: found.program, text: found.text }).ok_or(none))
 }
 
 /// Whether check finds the program right for every observation.

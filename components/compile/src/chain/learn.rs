@@ -13,6 +13,7 @@ use auto_schema::types::Type;
 
 use super::hole::{Hole, Holes, Row};
 use super::plan::{Action, Ask, Plan, Step};
+use super::replies::Seen;
 use super::values::loose;
 use super::walk::{Done, Key, Walk};
 use crate::bindings::auto::pass::types::Fault;
@@ -22,6 +23,9 @@ const MOST_STEPS: usize = 64;
 
 /// The most model calls that are left out on trial: each doubles the ways to look at.
 const MOST_TRIALS: usize = 3;
+
+/// The most tries of what is given up that are steps of their own.
+const MOST_TRIES: usize = 5;
 
 /// The most ways of putting runs together that may fail before no more are tried.
 const MOST_FAILED: usize = 24;
@@ -62,6 +66,8 @@ pub(super) fn refusal<T>(at: &str, why: impl Into<String>) -> Learnt<T> {
 /// Learns a plan.
 pub struct Learner<'c> {
     holes: &'c mut Holes,
+    /// What was done in runs that gave up.
+    gave_up: &'c [Walk],
     /// Whether what no program tells may be a table of what was recorded.
     memorise: bool,
     /// What became of the operations so far, for a report where there is no plan.
@@ -74,8 +80,8 @@ pub struct Learner<'c> {
 
 impl<'c> Learner<'c> {
     /// A learner that has seen nothing.
-    pub fn new(holes: &'c mut Holes, memorise: bool) -> Learner<'c> {
-        Learner { holes, memorise, done: Vec::new(), looped: None, trials: 0, failed: 0 }
+    pub fn new(holes: &'c mut Holes, gave_up: &'c [Walk], memorise: bool) -> Learner<'c> {
+        Learner { holes, gave_up, memorise, done: Vec::new(), looped: None, trials: 0, failed: 0 }
     }
 
     /// The plan of these runs, or why there is none.
@@ -136,7 +142,7 @@ impl<'c> Learner<'c> {
         let counts: BTreeSet<usize> = walks.iter().map(|walk| walk.row_of(key).len()).collect();
         let looped = match (self.rounds(key, walks, after)?, counts.last()) {
             (Ok(plan), _) => return Ok(Ok(plan)),
-            (Err(looped), Some(most)) if counts.len() > 1 => return self.repeated(key, *most, walks, looped, after),
+            (Err(looped), Some(most)) if counts.len() > 1 => return self.often(key, *most, walks, looped, after),
             (Err(looped), _) => looped,
         };
         self.looped = looped.as_ref().map(ToString::to_string).or(self.looped.take());
@@ -147,6 +153,27 @@ impl<'c> Learner<'c> {
             }
             refused
         }))
+    }
+
+    /// A loop, or a few tries one by one, after the last of which it goes on all the same.
+    fn often(
+        &mut self,
+        key: &Key,
+        most: usize,
+        walks: &[Walk],
+        looped: Option<Refusal>,
+        after: &mut After<'_>,
+    ) -> Learnt<Plan> {
+        let mark = self.done.len();
+        let refused = match self.repeated(key, most, walks, looped, after)? {
+            Ok(plan) => return Ok(Ok(plan)),
+            Err(refused) => refused,
+        };
+        if most > MOST_TRIES || !walks.iter().all(|walk| tries(walk.row_of(key))) {
+            return Ok(Err(refused));
+        }
+        self.undo(mark);
+        Ok(self.act(key, walks, after)?.map_err(|_| refused))
     }
 
     /// What was done is done again.
@@ -189,6 +216,10 @@ impl<'c> Learner<'c> {
         let why = if failed {
             "some of its recordings have errors".to_owned()
         } else {
+            if let Some((given, test)) = self.decision(key, walks)? {
+                let gave = |done: &Done| done.output.clone();
+                return self.gives(key, Action::Decide { given, test }, walks, gave, after);
+            }
             match self.rule(&place, rows.clone())? {
                 Ok(hole) => return self.computed(key, hole, walks, after),
                 Err(refusal) => refusal.why,
@@ -226,6 +257,27 @@ impl<'c> Learner<'c> {
         refusal(&stage, why)
     }
 
+    /// How a decision is made that was recorded with what it is decided by: from less than all
+    /// that is known, so that fewer runs tell.
+    fn decision(&mut self, key: &Key, walks: &[Walk]) -> Result<Option<(Hole, Hole)>, Fault> {
+        let done = || walks.iter().filter_map(|walk| Some((walk, walk.next()?)));
+        let inputs: BTreeSet<String> = done().map(|(_, done)| done.input.to_string()).collect();
+        if key.0 != "branch" || inputs.len() < 2 {
+            return Ok(None);
+        }
+        let stage = stage(key);
+        let rows = done().map(|(walk, done)| walk.row(done.input.clone(), done.output.clone())).collect();
+        let Ok(test) = self.rule(&format!("what {stage} decides"), rows)? else { return Ok(None) };
+        let rows = done().map(|(walk, done)| walk.row(walk.environment(), done.input.clone())).collect();
+        let given = self.rule(&format!("what {stage} is given"), rows)?;
+        Ok(given.ok().map(|given| (given, test)))
+    }
+
+    /// How often the same was tried in vain at the end of a run that gave up.
+    pub(super) fn tried(&self, key: &Key) -> usize {
+        self.gave_up.iter().map(|walk| walk.last_row_of(key)).max().unwrap_or(0)
+    }
+
     /// What the next operation of every walk is asked with.
     pub(super) fn ask(&mut self, key: &Key, walks: &[Walk]) -> Learnt<Ask> {
         let done = || walks.iter().filter_map(|walk| Some((walk, walk.next()?)));
@@ -233,7 +285,7 @@ impl<'c> Learner<'c> {
         let place = format!("what {} is given", stage(key));
         // A model is asked rather than its answers remembered.
         let input = learnt!(if is_act(&key.0) { self.fill(&place, rows) } else { self.rule(&place, rows) });
-        Ok(Ok(asks(key, input, done().map(|(_, done)| done))))
+        Ok(Ok(asks(key, input, done())))
     }
 
     /// A step, and what comes after it.
@@ -252,6 +304,12 @@ impl<'c> Learner<'c> {
     }
 }
 
+/// Whether the same was tried until it succeeded, or to the end in vain.
+fn tries(row: &[Done]) -> bool {
+    let same = row.windows(2).all(|pair| pair[0].input == pair[1].input);
+    same && row.iter().rev().skip(1).all(|done| done.error.is_some())
+}
+
 /// Whether an operation of this kind does something, so that it is done again whatever it
 /// gives.
 pub(super) fn is_act(kind: &str) -> bool {
@@ -259,7 +317,7 @@ pub(super) fn is_act(kind: &str) -> bool {
 }
 
 /// The request for some recorded operations.
-pub(super) fn asks<'d>(key: &Key, input: Hole, done: impl Iterator<Item = &'d Done> + Clone) -> Ask {
+pub(super) fn asks<'d>(key: &Key, input: Hole, done: impl Iterator<Item = (&'d Walk, &'d Done)> + Clone) -> Ask {
     let kind = match key.0.as_str() {
         "tool_call" => "tool",
         "memory_op" => "memory",
@@ -268,8 +326,11 @@ pub(super) fn asks<'d>(key: &Key, input: Hole, done: impl Iterator<Item = &'d Do
     Ask {
         capability: format!("{kind}:{}", key.1),
         input,
-        catches: done.clone().any(|done| done.error.is_some()),
-        reply: loose(Type::infer(done.filter(|done| done.error.is_none()).map(|done| &done.output))),
+        catches: done.clone().any(|(_, done)| done.error.is_some()),
+        reply: loose(Type::infer(done.clone().filter(|(_, done)| done.error.is_none()).map(|(_, done)| &done.output))),
+        seen: done.map(|(walk, done)| Seen { group: walk.group, reply: done.result() }).collect(),
+        guards: Vec::new(),
+        always: None,
     }
 }
 
@@ -277,7 +338,7 @@ pub(super) fn stage(key: &Key) -> String {
     format!("{} {}", key.0, key.1)
 }
 
-/// Twice the most seen.
+/// As often as was seen: what follows was learnt from no more.
 pub(super) fn bound(most: usize) -> u32 {
-    u32::try_from(most.saturating_mul(2)).unwrap_or(u32::MAX).min(auto_schema::ir::MAX_ROUNDS)
+    u32::try_from(most).unwrap_or(u32::MAX).clamp(1, auto_schema::ir::MAX_ROUNDS)
 }

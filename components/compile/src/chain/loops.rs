@@ -75,8 +75,11 @@ impl Learner<'_> {
 
     /// The same request again until its reply will do.
     fn retry(&mut self, key: &Key, most: usize, walks: &[Walk], after: &mut After<'_>) -> Learnt<Plan> {
-        let mut ask = learnt!(self.ask(key, walks));
+        let ask = learnt!(self.ask(key, walks));
         let rows: Vec<(&Walk, &[Done])> = walks.iter().map(|walk| (walk, walk.row_of(key))).collect();
+        // What came back the first time is not all that may.
+        let all = rows.iter().flat_map(|(walk, row)| row.iter().map(|done| (*walk, done)));
+        let mut ask = asks(key, ask.input, all);
         let ended = rows.iter().all(|(_, row)| row.last().is_some_and(|last| last.error.is_none()));
         let failed = |row: &[Done]| row.iter().rev().skip(1).all(|done| done.error.is_some());
         let until = if ended && rows.iter().all(|(_, row)| failed(row)) {
@@ -96,7 +99,8 @@ impl Learner<'_> {
             walk.after(row.len(), row.last().map(|last| (name.as_str(), last.output.clone())))
         };
         let next: Vec<Walk> = rows.iter().map(past).collect();
-        let action = Action::Retry { body: Body::Ask(ask), until, most: bound(most) };
+        let most = bound(most.max(self.tried(key)));
+        let action = Action::Retry { body: Body::Ask(ask), until, most };
         self.then(stage(key), vec![name], action, &next, after)
     }
 
@@ -179,6 +183,6 @@ impl Learner<'_> {
         }
         let rows = rounds.iter().map(|(walk, item, done)| walk.row(item.clone(), done.input.clone()));
         let input = learnt!(self.fill(&format!("what {} is given for an item", stage(key)), rows.collect()));
-        Ok(Ok(Body::Ask(asks(key, input, rounds.iter().map(|(_, _, done)| *done)))))
+        Ok(Ok(Body::Ask(asks(key, input, rounds.iter().map(|(walk, _, done)| (*walk, *done))))))
     }
 }

@@ -22,11 +22,12 @@ mod learn;
 mod loops;
 mod part;
 mod plan;
+mod replies;
 mod rounds;
 mod values;
 mod walk;
 
-use auto_schema::contract::{Contract, Scope};
+use auto_schema::contract::{Contract, GuardPolicy, Scope};
 use auto_schema::ir::MemoryEffect;
 
 use crate::bindings::auto::host::artifact::Draft;
@@ -36,8 +37,8 @@ use crate::bindings::auto::pass::emit::emit;
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::report::{self, Report};
-use crate::{draft, fault, folds, settled};
-use hole::Holes;
+use crate::{MILLION, draft, fault, folds, settled};
+use hole::{Holes, Told};
 use learn::{Learner, Refusal};
 use plan::Plan;
 use walk::Walk;
@@ -45,6 +46,10 @@ use walk::Walk;
 /// How many searches that are known to be in vain may be made again without the runs of each
 /// fold.
 const MOST_IN_VAIN: usize = 20;
+
+/// The least share of held-out runs for which a predicate must tell the right way, in parts per
+/// million, unless the contract says otherwise.
+const LEAST_TOLD: u32 = 950_000;
 
 /// What became of the attempt.
 pub enum Made {
@@ -92,9 +97,12 @@ pub fn compiled(
         return Ok(Made::Whole);
     }
     let walks: Vec<Walk> = runs.iter().map(|run| Walk::new(run, &known)).collect::<Result<_, Fault>>()?;
+    let gave_up = recorded.iter().filter(|run| run.error.is_some()).map(|run| Walk::new(run, &known));
+    let gave_up: Vec<Walk> = gave_up.collect::<Result<_, Fault>>()?;
     let acts = runs.iter().flat_map(|run| &run.steps).any(|step| learn::is_act(&step.kind));
     let mut holes = Holes::new(config.steps);
-    let mut chain = Chain { config, contract, known: &known, walks: &walks, holes: &mut holes, memorise: false };
+    let mut chain =
+        Chain { config, contract, known: &known, walks: &walks, gave_up: &gave_up, holes: &mut holes, memorise: false };
     let mut learnt = chain.learn()?;
     if let (Err(failed), true, true) = (&learnt, acts, contract.acceptance.memorise) {
         let why = format!("{}; so tables of what was recorded, as the contract says", failed.refusal);
@@ -105,7 +113,11 @@ pub fn compiled(
     let failed = match learnt {
         Ok(plan) => {
             plan.report(report);
-            return chain.drafted(&plan, report).map(Made::Draft);
+            let held_out = chain.held_out(&plan, report)?;
+            match chain.doubtful(&plan)? {
+                None => return chain.drafted(plan, held_out, report).map(Made::Draft),
+                Some(refusal) => Failed { refusal, stages: Vec::new() },
+            }
         }
         Err(failed) => failed,
     };
@@ -149,6 +161,7 @@ struct Chain<'c> {
     contract: &'c Contract,
     known: &'c [Observation],
     walks: &'c [Walk],
+    gave_up: &'c [Walk],
     holes: &'c mut Holes,
     /// Whether what no program tells may be a table.
     memorise: bool,
@@ -157,15 +170,47 @@ struct Chain<'c> {
 impl Chain<'_> {
     /// The plan of all runs.
     fn learn(&mut self) -> Result<Result<Plan, Failed>, Fault> {
-        let mut learner = Learner::new(self.holes, self.memorise);
+        let mut learner = Learner::new(self.holes, self.gave_up, self.memorise);
         let learnt = learner.learn(self.walks)?;
         Ok(learnt.map_err(|refusal| Failed { refusal, stages: learner.done }))
     }
 
-    /// From a plan to what is sealed: held out, guarded, emitted.
-    fn drafted(&mut self, plan: &Plan, report: &mut Report) -> Result<Draft, Fault> {
-        let held_out = self.held_out(plan, report)?;
-        let program = graph::program(plan, self.contract)?;
+    /// A predicate that goes wrong where it is shown other runs: what follows a wrong way is done
+    /// before anybody sees the answer.
+    fn doubtful(&self, plan: &Plan) -> Result<Option<Refusal>, Fault> {
+        let least = self.contract.acceptance.out_of_fold_min_ppm.unwrap_or(LEAST_TOLD);
+        let folds = self.folds();
+        for hole in plan.predicates() {
+            let Told { right, wrong } = self.holes.held_out(hole, &folds)?;
+            let told = right + wrong;
+            if (right as u64) * u64::from(MILLION) < (told as u64) * u64::from(least) {
+                let why = format!(
+                    "{} tells the way in all runs, but what is found without some of them is wrong on {wrong} of \
+                     {told} of those, and {least} parts per million must be right; record more runs, record the \
+                     decision as a branch with what it is decided by, or set acceptance.out_of_fold_min_ppm",
+                    hole.program
+                );
+                return Ok(Some(Refusal { at: hole.place.clone(), why }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn folds(&self) -> Vec<Vec<usize>> {
+        let inputs: Vec<&str> = self.known.iter().map(|one| one.input.as_str()).collect();
+        folds::folds(&inputs, self.config.folds, self.config.seed)
+    }
+
+    /// From a plan to what is sealed: guarded, emitted.
+    fn drafted(&mut self, mut plan: Plan, held_out: Vec<Scored>, report: &mut Report) -> Result<Draft, Fault> {
+        if self.contract.guard == GuardPolicy::Auto {
+            let guarded: Vec<String> = replies::guard(&mut plan, self.config.quantile)?.into_iter().collect();
+            if !guarded.is_empty() {
+                let why = format!("a reply unlike all recorded ones is abstained from: {}", guarded.join(", "));
+                report.remark("guard", why);
+            }
+        }
+        let program = graph::program(&plan, self.contract)?;
         let program = draft::guarded(self.config, self.contract, self.known, program, &held_out, report)?;
         draft::drafted(program, held_out, report)
     }
@@ -173,8 +218,7 @@ impl Chain<'_> {
     /// Learns everything again without the runs of each fold, and runs what comes of it on
     /// the inputs held out. A fold without a plan abstains on all of its inputs.
     fn held_out(&mut self, plan: &Plan, report: &mut Report) -> Result<Vec<Scored>, Fault> {
-        let inputs: Vec<&str> = self.known.iter().map(|one| one.input.as_str()).collect();
-        let folds = folds::folds(&inputs, self.config.folds, self.config.seed);
+        let folds = self.folds();
         self.holes.ahead(&plan.holes(), &folds)?;
         let in_vain = self.holes.unfilled();
         if in_vain * folds.len() > MOST_IN_VAIN {
@@ -187,7 +231,7 @@ impl Chain<'_> {
             progress::report("fold", number as u64, Some(folds.len() as u64));
             let shown = self.walks.iter().filter(|walk| fold.binary_search(&walk.group).is_err());
             let shown: Vec<Walk> = shown.cloned().collect();
-            let plan = Learner::new(self.holes, self.memorise).learn(&shown)?;
+            let plan = Learner::new(self.holes, self.gave_up, self.memorise).learn(&shown)?;
             let inputs: Vec<String> = fold.iter().map(|&row| self.known[row].input.clone()).collect();
             let outcomes = self.outcomes(plan.ok(), &inputs)?;
             for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {

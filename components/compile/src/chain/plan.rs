@@ -1,8 +1,10 @@
 //! What a program does, in order: the tree that was learnt from the runs.
 
+use auto_schema::ir::Guard;
 use auto_schema::types::Type;
 
 use super::hole::Hole;
+use super::replies::Seen;
 use crate::report::Report;
 
 /// What happens from some place on.
@@ -43,6 +45,13 @@ pub struct Step {
 pub enum Action {
     /// It is computed.
     Compute(Hole),
+    /// A decision: what it is decided by is computed, and from that what is decided.
+    Decide {
+        /// What it is decided by.
+        given: Hole,
+        /// What is decided, over that.
+        test: Hole,
+    },
     /// Nothing needs it.
     Skip,
     /// It is asked for.
@@ -102,6 +111,12 @@ pub struct Ask {
     pub catches: bool,
     /// What replies were like.
     pub reply: Type,
+    /// What came back in the runs.
+    pub seen: Vec<Seen>,
+    /// What is let through of what comes back.
+    pub guards: Vec<Guard>,
+    /// A test for what was the same in every reply and no guard looks at.
+    pub always: Option<String>,
 }
 
 /// When a reply will do.
@@ -126,6 +141,27 @@ impl Plan {
         }
     }
 
+    /// Every hole on which it depends which way is taken, in the order of the plan.
+    pub fn predicates(&self) -> Vec<&Hole> {
+        match self {
+            Plan::Answer(_) | Plan::End => Vec::new(),
+            Plan::Step(step) => [step.predicates(), step.then.predicates()].concat(),
+            Plan::Choice { test, yes, no } => [vec![test], yes.predicates(), no.predicates()].concat(),
+        }
+    }
+
+    /// Every request, in the order of the plan.
+    pub fn asks(&mut self) -> Vec<&mut Ask> {
+        match self {
+            Plan::Answer(_) | Plan::End => Vec::new(),
+            Plan::Step(step) => {
+                let Step { action, then, .. } = &mut **step;
+                action.asks().into_iter().chain(then.asks()).collect()
+            }
+            Plan::Choice { yes, no, .. } => yes.asks().into_iter().chain(no.asks()).collect(),
+        }
+    }
+
     /// Says what becomes of each operation.
     pub fn report(&self, report: &mut Report) {
         match self {
@@ -146,10 +182,38 @@ impl Plan {
     }
 }
 
+impl Step {
+    fn predicates(&self) -> Vec<&Hole> {
+        match &self.action {
+            Action::Compute(hole) if self.stage.starts_with("branch ") => vec![hole],
+            Action::Decide { given, test } => vec![given, test],
+            Action::Either { test, yes, no } => [vec![test], yes.predicates(), no.predicates()].concat(),
+            Action::Each { body, .. } => body.predicates(),
+            Action::Retry { body, until: Until::Holds(hole), .. } => [body.predicates(), vec![hole]].concat(),
+            Action::Retry { body, .. } => body.predicates(),
+            Action::Compute(_) | Action::Skip | Action::Ask(_) => Vec::new(),
+        }
+    }
+}
+
 impl Action {
+    fn asks(&mut self) -> Vec<&mut Ask> {
+        match self {
+            Action::Ask(ask) => vec![ask],
+            Action::Either { yes, no, .. } => yes.asks().into_iter().chain(no.asks()).collect(),
+            Action::Each { body, .. } | Action::Retry { body, .. } => match body {
+                Body::Ask(ask) => vec![ask],
+                Body::Several(plan) => plan.asks(),
+                Body::Compute(_) => Vec::new(),
+            },
+            Action::Compute(_) | Action::Decide { .. } | Action::Skip => Vec::new(),
+        }
+    }
+
     fn holes(&self) -> Vec<&Hole> {
         match self {
             Action::Compute(hole) => vec![hole],
+            Action::Decide { given, test } => vec![given, test],
             Action::Skip => Vec::new(),
             Action::Ask(ask) => vec![&ask.input],
             Action::Either { test, yes, no } => [vec![test], yes.holes(), no.holes()].concat(),
@@ -174,11 +238,12 @@ impl Action {
     pub fn words(&self) -> (&'static str, String) {
         match self {
             Action::Compute(hole) => ("compiled", hole.program.clone()),
+            Action::Decide { given, test } => ("compiled", format!("{} of {}", test.program, given.program)),
             Action::Skip => ("left out", "nothing after it needs what it gives".to_owned()),
             Action::Ask(ask) => ("effect", ask.words()),
             Action::Either { test, .. } => ("branch", format!("{}, and both ways come together again", test.program)),
             Action::Each { list, body, most, .. } => {
-                ("loop", format!("for each of {list}, at most {most} (twice the most seen): {}", body.words()))
+                ("loop", format!("for each of {list}, at most {most} (the most seen): {}", body.words()))
             }
             Action::Retry { body, until, most } => {
                 let until = match until {
@@ -186,13 +251,20 @@ impl Action {
                     Until::Says(test) => test,
                     Until::Holds(hole) => &hole.program,
                 };
-                ("loop", format!("{}, until {until}, at most {most} times (twice the most seen)", body.words()))
+                ("loop", format!("{}, until {until}, at most {most} times (the most seen)", body.words()))
             }
         }
     }
 }
 
 impl Body {
+    fn predicates(&self) -> Vec<&Hole> {
+        match self {
+            Body::Several(plan) => plan.predicates(),
+            Body::Compute(_) | Body::Ask(_) => Vec::new(),
+        }
+    }
+
     fn holes(&self) -> Vec<&Hole> {
         match self {
             Body::Compute(hole) => vec![hole],

@@ -46,7 +46,7 @@ pub fn telling(replies: &[(&Value, bool)]) -> Option<String> {
 }
 
 /// The paths to all scalars in a value that are not in lists.
-fn scalars(value: &Value, depth: usize) -> Vec<Vec<String>> {
+pub(super) fn scalars(value: &Value, depth: usize) -> Vec<Vec<String>> {
     match value {
         Value::Record(record) if depth > 0 => {
             let inside = record.iter().flat_map(|(key, value)| {
@@ -85,7 +85,12 @@ pub fn items<'v>(value: &'v Value, path: &[String]) -> &'v [Value] {
 
 /// A path, as the language writes it.
 pub fn place(path: &[String]) -> String {
-    path.iter().fold("$".to_owned(), |text, field| text + &member(field))
+    under("$", path)
+}
+
+/// A path inside of what an expression gives.
+pub fn under(root: &str, path: &[String]) -> String {
+    path.iter().fold(root.to_owned(), |text, field| text + &member(field))
 }
 
 /// A member, as the language writes it.

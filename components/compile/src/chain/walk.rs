@@ -59,6 +59,11 @@ impl Done {
         (self.kind.clone(), self.name.clone())
     }
 
+    /// What came back of it.
+    pub fn result(&self) -> Result<Value, String> {
+        self.error.clone().map_or_else(|| Ok(self.output.clone()), Err)
+    }
+
     fn is(&self, key: &Key) -> bool {
         self.kind == key.0 && self.name == key.1
     }
@@ -140,6 +145,12 @@ impl Walk {
     pub fn row_of(&self, key: &Key) -> &[Done] {
         let rest = self.rest();
         &rest[..rest.iter().take_while(|done| done.is(key)).count()]
+    }
+
+    /// How often, at the end of all, the operation of this key was done with one input.
+    pub fn last_row_of(&self, key: &Key) -> usize {
+        let input = self.steps.last().map(|done| &done.input);
+        self.steps.iter().rev().take_while(|done| done.is(key) && Some(&done.input) == input).count()
     }
 
     /// How far from here the operations of this key are.

@@ -88,8 +88,17 @@ impl Run<'_> {
         match &node.body {
             Body::Input => Ok(frame.input.clone()),
             Body::Guard(guard) => {
-                let novelty = super::measured(guard, &frame.input);
-                if novelty.score > guard.limit { Err(Outcome::Abstain(novelty)) } else { Ok(frame.input.clone()) }
+                let value = self.port(frame, node, 0)?;
+                let novelty = super::measured(guard, &value);
+                let edge = frame.graph.edges.iter().find(|edge| edge.to.node == node.id).unwrap();
+                let replied = matches!(frame.graph.node(edge.from.node).unwrap().body, Body::Effect { .. });
+                match novelty.score > guard.limit {
+                    true if replied => {
+                        Err(Outcome::Abstain(Novelty { reason: format!("effect-{}", novelty.reason), ..novelty }))
+                    }
+                    true => Err(Outcome::Abstain(novelty)),
+                    false => Ok(value),
+                }
             }
             Body::Expression { source } => {
                 let dollar = self.dollar(frame, node)?;
@@ -146,6 +155,7 @@ impl Run<'_> {
         };
         self.next += 1;
         let value = match (catches, reply) {
+            (true, Err(message)) if message.starts_with("runner-failed: ") => return Err(self.stop("effect-failed")),
             (true, Ok(value)) => Value::Record(Record::new().with("ok", value.clone())),
             (true, Err(message)) => Value::Record(Record::new().with("err", message.as_str())),
             (false, Ok(value)) => value.clone(),

@@ -27,6 +27,10 @@ const LINES: usize = CHECKSUM + 8;
 const OK: &[u8] = b"ok";
 const ERR: &[u8] = b"err";
 
+/// How the message begins where no reply came for a reason of the runner's own: no error of a
+/// tool, so that no recording says what follows it.
+const RUNNER_FAILED: &str = "runner-failed: ";
+
 /// As novel as can be.
 const MOST: u32 = 1_000_000;
 
@@ -213,7 +217,8 @@ extern "C" fn rt_effect(input: Handle, capability: u32, capability_length: u32, 
         return UNDEFINED;
     };
     call.next += 1;
-    if catches != 0 {
+    let runner_failed = reply.key() == ERR && reply.value.as_text().is_some_and(|text| text.starts_with(RUNNER_FAILED));
+    if catches != 0 && !runner_failed {
         put(Node::of_record(core::slice::from_ref(reply)))
     } else if reply.key() == OK {
         &reply.value
