@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use auto_json::Value;
 use tempfile::TempDir;
 
 use crate::root;
@@ -18,6 +19,9 @@ pub fn binary() -> PathBuf {
     assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
     binary
 }
+
+/// The key that [`Tool::asking`] hands on; it belongs into no output.
+pub const MODEL_KEY: &str = "sk-test-0123456789abcdef";
 
 /// A folder with a recorded task, its contract and its artifact, to run the binary in.
 pub struct Tool {
@@ -66,9 +70,23 @@ impl Tool {
         command
     }
 
+    /// A command that may ask the model of that server; what it spends is in `spend.jsonl`.
+    pub fn asking(&self, server: &str, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command.env("OPENAI_BASE_URL", format!("{server}/v1")).env("OPENAI_API_KEY", MODEL_KEY);
+        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl"));
+        command
+    }
+
     /// What it prints and how it ends.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("auto-host starts")
+    }
+
+    /// What it prints as JSON, and its exit code.
+    pub fn json(&self, arguments: &[&str]) -> (Option<i32>, Value) {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        (output.status.code(), Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")))
     }
 
     /// The same with a file as its input.
@@ -76,6 +94,11 @@ impl Tool {
         let input = fs::File::open(self.path(input)).expect("a file for stdin");
         self.command(arguments).stdin(input).output().expect("auto-host starts")
     }
+}
+
+/// What is in a value under these keys; null where there is nothing.
+pub fn at<'v>(value: &'v Value, path: &[&str]) -> &'v Value {
+    path.iter().fold(value, |value, key| value.get(key).unwrap_or(&Value::Null))
 }
 
 /// Both outputs as text.

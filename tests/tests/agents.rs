@@ -1,7 +1,6 @@
 //! Random agents, compiled and held against themselves on inputs nobody has seen: whatever
 //! compiles is silent or right, in what it answers and in what it does.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use auto_json::Value;
@@ -12,12 +11,14 @@ const AGENTS: &str = "6";
 #[test]
 fn no_random_agent_differs_silently_from_what_was_compiled_of_it() {
     let script = auto_tests::root().join("evals/chains/agents.py");
-    let test = std::env::current_exe().unwrap();
-    let built = test.ancestors().nth(2).unwrap().join("auto-host");
-    let binary = std::env::var_os("AUTO_HOST").map_or(built, PathBuf::from);
     let count = std::env::var("AUTO_AGENTS").unwrap_or(AGENTS.to_owned());
     let mut command = Command::new("python3");
-    command.arg("-B").arg(script).args(["--unseen", "5", "--seeds", &count]).arg("--host").arg(binary);
+    command
+        .arg("-B")
+        .arg(script)
+        .args(["--unseen", "5", "--seeds", &count])
+        .arg("--host")
+        .arg(auto_tests::tool::binary());
     let Ok(output) = command.output() else {
         eprintln!("skipped: python3 cannot be run");
         return;

@@ -12,15 +12,14 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use auto_json::Value;
+use auto_tests::tool::{MODEL_KEY, Tool, at};
 use server::{Act, Received, Server, said};
-use tempfile::TempDir;
 
-const KEY: &str = "sk-judge-0123456789abcdef";
 const NAMES: [&str; 12] = ["Ana", "Bea", "Carla", "Dov", "Emil", "Fritz", "Gus", "Hana", "Ines", "Jo", "Kemal", "Lu"];
 
 /// A greeter that was recorded, and now and then in other words.
 struct Greeter {
-    folder: TempDir,
+    tool: Tool,
     url: String,
 }
 
@@ -50,7 +49,7 @@ fn header() -> String {
 
 impl Greeter {
     fn new(rare: &[&str], acceptance: &str, server: &Server) -> Greeter {
-        let greeter = Greeter { folder: tempfile::tempdir().unwrap(), url: server.url.clone() };
+        let greeter = Greeter { tool: Tool::new(), url: server.url.clone() };
         fs::write(greeter.path("greet.jsonl"), recorded(rare)).unwrap();
         let contract = format!(
             "contract_version = 1\ntask = \"greet\"\n[scope]\ntype = \"span\"\nkind = \"model_call\"\nname = \"greet\"\n\
@@ -65,18 +64,11 @@ impl Greeter {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.tool.path(name)
     }
 
     fn host(&self, args: &[&str]) -> Command {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        assert!(built.exists(), "no {}; build it with `cargo xtask build`", built.display());
-        let mut command = Command::new(built);
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env("OPENAI_BASE_URL", format!("{}/v1", self.url)).env("OPENAI_API_KEY", KEY);
-        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("AUTO_CACHE", self.path("cache"));
-        command
+        self.tool.asking(&self.url, args)
     }
 
     fn compile(&self, more: &[&str]) -> Command {
@@ -111,10 +103,6 @@ fn json(command: Command) -> (Option<i32>, Value) {
     let mut command = command;
     let output = command.arg("--json").output().unwrap();
     (output.status.code(), Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")))
-}
-
-fn at<'v>(value: &'v Value, path: &[&str]) -> &'v Value {
-    path.iter().fold(value, |value, key| value.get(key).unwrap_or(&Value::Null))
 }
 
 #[test]
@@ -225,7 +213,7 @@ fn a_recorded_judge_says_the_same_without_network_key_or_money() {
 
     let replay = ["--teacher", "model:openai/gpt-4o", "--model-mode", "replay:tape.jsonl"];
     let mut again = greeter.compile(&replay);
-    again.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
+    again.env_remove("OPENAI_API_MODEL_KEY").env_remove("OPENAI_BASE_URL");
     let (exit, text) = ran(again);
     assert_eq!(exit, Some(0), "{text}");
     assert!(text.contains("JUDGED by openai/gpt-4o: 2 opinions"), "{text}");
@@ -297,7 +285,7 @@ fn the_key_is_in_no_output_and_in_no_file() {
     }
     shown.push_str(&ran(greeter.verify(&PAID)).1);
     let found =
-        Command::new("grep").args(["-rla", "sk-judge", "."]).current_dir(greeter.folder.path()).output().unwrap();
+        Command::new("grep").args(["-rla", MODEL_KEY, "."]).current_dir(greeter.tool.folder()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "", "files hold the key");
-    assert!(!shown.contains("sk-judge"), "{shown}");
+    assert!(!shown.contains(MODEL_KEY), "{shown}");
 }

@@ -8,37 +8,30 @@ mod asking;
 mod server;
 
 use std::fs;
-use std::process::Command;
 
 use auto_json::Value;
 use auto_schema::ir::{Body, Capability, Node};
+use auto_tests::tool::Tool;
 use server::{Server, json, said};
-use tempfile::TempDir;
 
 /// What the step is called, and who does it here.
 const TOOL: [&str; 2] = ["--tool", "model:classify=model:openai/gpt-4o"];
 
 /// A folder with an artifact that asks `model:classify` about its input.
-fn place() -> TempDir {
+fn place() -> Tool {
     let body = Body::Effect { capability: "model:classify".to_owned(), catches: false };
     let mut ask: Node = asking::node(1, body);
     ask.effects.capabilities = vec![Capability::Model("classify".to_owned())];
     let graph = asking::graph("text", vec![ask, asking::expression(2, r#"{"kind": $}"#)]);
-    let place = tempfile::tempdir().unwrap();
-    fs::write(place.path().join("ask.cbin"), asking::sealed(&graph)).unwrap();
+    let place = Tool::new();
+    fs::write(place.path("ask.cbin"), asking::sealed(&graph)).unwrap();
     place
 }
 
 /// Runs it with `--json`; the exit code and the object.
-fn run(place: &TempDir, server: &Server, more: &[&str]) -> (Option<i32>, Value) {
-    let test = std::env::current_exe().unwrap();
-    let built = test.ancestors().nth(2).unwrap().join("auto-host");
-    assert!(built.exists(), "no {}; build it with `cargo xtask build`", built.display());
-    let mut command = Command::new(built);
-    command.args(["run", "ask.cbin", "--input", "\"Where is it?\"", "--json"]).args(more).current_dir(place.path());
-    command.env("OPENAI_BASE_URL", format!("{}/v1", server.url)).env("OPENAI_API_KEY", "sk-effect-0123456789");
-    command.env("AUTO_SPEND_LEDGER", place.path().join("spend.jsonl")).env("AUTO_CACHE", place.path().join("cache"));
-    let output = command.output().unwrap();
+fn run(place: &Tool, server: &Server, more: &[&str]) -> (Option<i32>, Value) {
+    let arguments = ["run", "ask.cbin", "--input", "\"Where is it?\"", "--json"];
+    let output = place.asking(&server.url, &[&arguments, more].concat()).output().unwrap();
     (output.status.code(), Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")))
 }
 
@@ -54,7 +47,7 @@ fn a_model_does_the_step_that_is_its_and_what_it_costs_is_in_the_ledger() {
     assert_eq!((exit, text(&reply, &["output", "kind"])), (Some(0), Some("delivery")), "{reply}");
     let body = server.received()[0].body.clone();
     assert!(body.contains("classify") && body.contains("Where is it?"), "{body}");
-    assert_eq!(auto_model::Ledger::open(&place.path().join("spend.jsonl")).unwrap().spent().0, 300);
+    assert_eq!(auto_model::Ledger::open(&place.path("spend.jsonl")).unwrap().spent().0, 300);
 }
 
 #[test]

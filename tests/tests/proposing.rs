@@ -8,21 +8,21 @@ mod server;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use auto_json::{Record, Value};
+use auto_tests::tool::Tool;
 use server::{Act, Received, Server, json};
-use tempfile::TempDir;
 
 /// An agent that writes texts in capitals, from the fixtures.
 struct Shouter {
-    folder: TempDir,
+    tool: Tool,
     url: String,
 }
 
 impl Shouter {
     fn new(server: &Server, more: &[(&str, &str)]) -> Shouter {
-        let shouter = Shouter { folder: tempfile::tempdir().unwrap(), url: server.url.clone() };
+        let shouter = Shouter { tool: Tool::new(), url: server.url.clone() };
         let fixtures = auto_tests::root().join("tests/cli/fixtures");
         fs::copy(fixtures.join("shout.contract.toml"), shouter.path("shout.contract.toml")).unwrap();
         let mut trace = fs::read_to_string(fixtures.join("shout.jsonl")).unwrap();
@@ -39,18 +39,11 @@ impl Shouter {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.tool.path(name)
     }
 
     fn host(&self, args: &[&str]) -> Command {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        assert!(built.exists(), "no {}; build it with `cargo xtask build`", built.display());
-        let mut command = Command::new(built);
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env("OPENAI_BASE_URL", format!("{}/v1", self.url)).env("OPENAI_API_KEY", "sk-propose-0123456789");
-        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("AUTO_CACHE", self.path("cache"));
-        command
+        self.tool.asking(&self.url, args)
     }
 
     /// Compiles with a teacher; the exit code and the report.

@@ -7,15 +7,15 @@ mod server;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use auto_json::{Canonical, Value};
 use auto_schema::cbin::{self, Cbin};
 use auto_schema::contract::{Scope, SpanKind};
 use auto_schema::digest::Digest;
 use auto_store::Store;
+use auto_tests::tool::{Tool, at};
 use server::{Act, Received, Server, json, said};
-use tempfile::TempDir;
 
 /// What the artifact knows, and what it does not.
 const KNOWN: &str = r#"{"text":"please send the blue key"}"#;
@@ -40,23 +40,17 @@ else:
 "#;
 
 /// A folder with an artifact that writes texts in capitals.
-struct Shouter(TempDir);
+struct Shouter(Tool);
 
 impl Shouter {
     fn new() -> Shouter {
-        let shouter = Shouter(tempfile::tempdir().unwrap());
-        let fixtures = auto_tests::root().join("tests/cli/fixtures");
-        for file in ["shout.jsonl", "shout.contract.toml"] {
-            fs::copy(fixtures.join(file), shouter.path(file)).unwrap();
-        }
+        let shouter = Shouter(Tool::with_shout());
         fs::write(shouter.path("agent.py"), AGENT).unwrap();
-        shouter.expect(0, &["import", "--store", "shout.db", "shout.jsonl"]);
-        shouter.compile();
         shouter
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path(name)
     }
 
     fn compile(&self) {
@@ -65,12 +59,8 @@ impl Shouter {
     }
 
     fn host(&self, args: &[&str]) -> Command {
-        let test = std::env::current_exe().unwrap();
-        let built = test.ancestors().nth(2).unwrap().join("auto-host");
-        assert!(built.exists(), "no {}; build it with `cargo xtask build`", built.display());
-        let mut command = Command::new(built);
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("AUTO_CACHE", self.path("cache"));
+        let mut command = self.0.command(args);
+        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl"));
         command
     }
 
@@ -101,10 +91,6 @@ fn read(code: i32, mut command: Command) -> (String, String) {
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
     assert_eq!(status.code(), Some(code), "{stdout}{stderr}");
     (stdout, stderr)
-}
-
-fn at<'v>(value: &'v Value, path: &[&str]) -> &'v Value {
-    path.iter().fold(value, |value, key| value.get(key).unwrap_or(&Value::Null))
 }
 
 #[test]
@@ -206,7 +192,7 @@ fn a_model_answers_under_the_cap_and_what_it_cost_is_recorded() {
     let reference = Store::open_read(shouter.path("shout.db")).unwrap().reference("shout", &scope).unwrap();
     assert!(reference.costs.contains(&Some(300)) && reference.tokens.contains(&Some(105)), "{reference:?}");
     assert_eq!(auto_model::Ledger::open(&shouter.path("spend.jsonl")).unwrap().spent().0, 300);
-    let found = Command::new("grep").args(["-rla", "sk-tier", "."]).current_dir(shouter.0.path()).output().unwrap();
+    let found = Command::new("grep").args(["-rla", "sk-tier", "."]).current_dir(shouter.0.folder()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "", "the key is in no trace, store or ledger");
 }
 
