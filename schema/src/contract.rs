@@ -32,6 +32,12 @@ use crate::types::Type;
 /// meant there; version 1 can say more.
 pub const CONTRACT_VERSIONS: [u32; 2] = [0, 1];
 
+/// How sure `max_silent_error_ppm` has to be where nothing is said, in parts per million.
+const SILENT_ERROR_CONFIDENCE: u32 = 950_000;
+
+/// The share of held-out inputs that a guard must admit where nothing is said, in parts per million.
+pub const GUARD_ADMIT: u32 = 950_000;
+
 /// A contract that was read and found sound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contract {
@@ -303,6 +309,11 @@ fn set_option(record: &mut Record, key: &str, value: Option<impl Into<Value>>) {
     }
 }
 
+/// A default that is written out is the same contract as one that is not.
+fn set_unless(record: &mut Record, key: &str, value: Option<u32>, default: u32) {
+    set_option(record, key, value.filter(|value| *value != default));
+}
+
 impl Scope {
     fn to_record(&self) -> Record {
         match self {
@@ -443,7 +454,7 @@ impl ArtifactBudgets {
 impl Acceptance {
     /// How sure `max_silent_error_ppm` has to be, in parts per million.
     pub fn silent_error_confidence(&self) -> u32 {
-        self.silent_error_confidence_ppm.unwrap_or(950_000)
+        self.silent_error_confidence_ppm.unwrap_or(SILENT_ERROR_CONFIDENCE)
     }
 
     fn to_record(&self, version: u32) -> Record {
@@ -461,7 +472,7 @@ impl Acceptance {
             record = self.compare.write(record, "match");
         }
         set_option(&mut record, "max_silent_error_ppm", self.max_silent_error_ppm);
-        set_option(&mut record, "silent_error_confidence_ppm", self.silent_error_confidence_ppm);
+        set_unless(&mut record, "silent_error_confidence_ppm", self.silent_error_confidence_ppm, SILENT_ERROR_CONFIDENCE);
         if self.divergent != Divergent::Refuse {
             record.set("divergent", self.divergent.as_str());
         }
@@ -471,8 +482,8 @@ impl Acceptance {
         if self.memorise {
             record.set("memorise", true);
         }
-        set_option(&mut record, "guard_admit_ppm", self.guard_admit_ppm);
-        set_option(&mut record, "judge_calls", self.judge_calls);
+        set_unless(&mut record, "guard_admit_ppm", self.guard_admit_ppm, GUARD_ADMIT);
+        set_unless(&mut record, "judge_calls", self.judge_calls, crate::judging::QUESTIONS);
         record
     }
 }

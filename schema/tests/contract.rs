@@ -548,6 +548,25 @@ differential_min_agreement_milli = 950
             FILE.replace("max = 16", "max = 0x10").replace("# A comment.\n", "\n\n").replace("\n\n[", "\n[");
         assert_eq!(load(&other_layout, CASES).unwrap().id(), contract.id());
         assert_ne!(load(&FILE.replace("max = 16", "max = 17"), CASES).unwrap().id(), contract.id());
+        let said = |more: &str| {
+            let text = format!(
+                r#"{{"contract_version":1,"task":"t","scope":{{"type":"task"}},"interface":{{"input":"text","output":"text"}}{more}}}"#
+            );
+            Contract::from_value(&Value::parse(&text).unwrap()).unwrap().id()
+        };
+        let defaults = [
+            r#""match":"exact""#,
+            r#""silent_error_confidence_ppm":950000"#,
+            r#""guard_admit_ppm":950000"#,
+            r#""judge_calls":100"#,
+            r#""divergent":"refuse""#,
+            r#""memorise":false"#,
+        ];
+        for default in defaults {
+            assert_eq!(said(&format!(r#","acceptance":{{{default}}}"#)), said(""), "{default}");
+        }
+        assert_eq!(said(r#","guard":"auto""#), said(""));
+        assert_ne!(said(r#","acceptance":{"judge_calls":99}"#), said(""));
     }
 
     #[test]

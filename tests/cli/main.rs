@@ -44,12 +44,13 @@ fn main() {
 }
 
 /// What every test starts with.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "exchanges.jsonl",
     "langfuse.json",
     "chat.jsonl",
     "shout.jsonl",
     "shout.contract.toml",
+    "twice.contract.toml",
     "shout.db",
     "shout.cbin",
     "look-up.cbin",
@@ -61,7 +62,16 @@ const FILES: [&str; 12] = [
 
 /// Makes the files every test starts with.
 fn prepare(binary: &Path, here: &Path, base: &Path) {
-    for file in ["shout.jsonl", "shout.contract.toml", "tool.py", "exchanges.jsonl", "langfuse.json", "chat.jsonl"] {
+    let fixtures = [
+        "shout.jsonl",
+        "shout.contract.toml",
+        "twice.contract.toml",
+        "tool.py",
+        "exchanges.jsonl",
+        "langfuse.json",
+        "chat.jsonl",
+    ];
+    for file in fixtures {
         fs::copy(here.join("fixtures").join(file), base.join(file)).expect("a fixture");
     }
     let steps = [

@@ -2,6 +2,7 @@
 //! and a running server takes it from there; what is refused changes nothing; and whenever it is
 //! killed, the next start makes good what was not done.
 
+use std::cell::RefCell;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -106,6 +107,39 @@ fn a_server_takes_what_the_watch_publishes_and_drops_nothing() {
     });
     let output = end(watching);
     assert!(output.status.success() && printed(&output).contains("shout:latest: leads to "), "{}", printed(&output));
+}
+
+#[test]
+fn an_artifact_that_drifted_gives_its_name_back_to_the_one_before_it_and_then_to_tier_0() {
+    let tool = shout();
+    once(&tool, &[]);
+    let first = leads_to(&tool, "shout").unwrap();
+    let ask = ["run", "shout.cbin", "--input", NOVEL, "--tier0", "python3 agent.py", "--store", "shout.db"];
+    assert!(tool.run(&ask).status.success());
+    once(&tool, &[]);
+    let second = leads_to(&tool, "shout").unwrap();
+    assert_ne!(first, second);
+
+    // What both artifacts stand for has changed its mind since.
+    fs::write(tool.path("agent.py"), AGENT.replace("upper", "lower")).unwrap();
+    let serve = ["serve", "--addr", "127.0.0.1:0", "--reload-ms", "20", "--store", "shout.db", "--key", "ours.pem"];
+    let drift = ["--drift-sample", "1000000", "--drift-fewest", "5", "--on-drift", "roll-back"];
+    let tier0 = ["--tier0", "shout=python3 agent.py"];
+    let server = Server::start(tool.command(&[&serve[..], &tier0, &drift].concat()));
+    let answered = RefCell::new(Vec::new());
+    wait("tier 0 answers in the place of both", || {
+        let reply = server.run("shout", KNOWN);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        answered.borrow_mut().push(reply.text(&["artifact"]));
+        reply.at(&["tier"]).as_u64() == Some(0) && reply.text(&["abstained", "reason"]) == "drift"
+    });
+    let mut answered = answered.into_inner();
+    answered.dedup();
+    assert_eq!(answered, [second.as_str(), first.as_str()], "{}", server.said());
+    assert!(server.said().contains(&format!("{first} answers again")), "{}", server.said());
+    assert_eq!(leads_to(&tool, "shout").unwrap(), first, "whoever asks the registry gets it too");
+    let log = printed(&tool.run(&["registry", "log", "shout"]));
+    assert!(log.contains("drift"), "{log}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The driver's configuration: JSON from the command line, strict.
 
 use auto_json::Value;
+use auto_schema::contract::GUARD_ADMIT;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -54,7 +55,7 @@ impl Config {
             steps: 20_000_000,
             start: Vec::new(),
             candidates: 8,
-            quantile: 950_000,
+            quantile: GUARD_ADMIT,
             optimize: true,
             module: None,
             synth: Synth::Enum,

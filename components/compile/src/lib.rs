@@ -365,7 +365,8 @@ fn with_examples(
     let mut known: Vec<Observation> = observations.iter().filter_map(wanted).collect();
     for example in contract.examples.iter().filter(|example| example.compare == Match::Exact) {
         let (input, output) = (example.input.canonical().into_string(), example.output.canonical().into_string());
-        if !observations.iter().any(|one| one.input == input) {
+        // It may be recorded, or be an example under another name, too.
+        if !observations.iter().chain(&known).any(|one| one.input == input) {
             known.push(Observation { input, outputs: vec![Witness { output, count: 1 }], errors: 0 });
         }
     }

@@ -17,8 +17,9 @@ pub type TermId = u32;
 /// What a field access adds to a cost.
 const FIELD_COST: u32 = 2;
 
-/// What a root costs at most: which of them it is, not how it is reached.
-const MAX_ROOT_COST: u32 = 6;
+/// What a root costs at most, of few and of many: which of them it is, not how it is reached. So
+/// what relates two nested fields is found where it would be of two that are not.
+const ROOT_COST: (u32, u32) = (4, 6);
 
 /// What a part of a program that the search started from costs at most.
 const MAX_GIVEN_COST: u32 = 10;
@@ -96,9 +97,10 @@ impl Bank {
             grown: 0,
             full: false,
         };
+        let most = (usize::BITS - roots.len().leading_zeros()).saturating_sub(2).clamp(ROOT_COST.0, ROOT_COST.1);
         for (expression, column) in roots {
             let node = Node::Root(bank.roots.len() as u32);
-            let cost = auto_lang::cost(&expression).min(MAX_ROOT_COST);
+            let cost = auto_lang::cost(&expression).min(most);
             bank.roots.push(expression);
             bank.add(node, cost, &column, interner);
         }

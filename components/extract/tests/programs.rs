@@ -77,6 +77,44 @@ fn numbers() {
 }
 
 #[test]
+fn numbers_compared_however_deep_they_are() {
+    let number = |row: i64, by: i64, most: i64| (row * by + 331 * row * row) % most;
+    let inputs = |place: fn(i64, i64) -> Value| -> Vec<Value> {
+        (1..=50).map(|row| place(number(row, 1_733, 5_000), number(row, 2_017, 3_000))).collect()
+    };
+    let record = |fields: &[(&str, Value)]| -> Value {
+        fields.iter().fold(Record::new(), |record, (key, value)| record.with(*key, value.clone())).into()
+    };
+    let flat: fn(i64, i64) -> Value = |a, b| Record::new().with("a", a).with("b", b).into();
+    let apart: fn(i64, i64) -> Value =
+        |a, b| Record::new().with("i", Record::new().with("b", b)).with("s", Record::new().with("a", a)).into();
+    let together: fn(i64, i64) -> Value =
+        |a, b| Record::new().with("i", Record::new().with("a", a).with("b", b)).into();
+    assert_finds("gt($.a, $.b)", inputs(flat), "lt($.b, $.a)");
+    assert_finds("gt($.s.a, $.i.b)", inputs(apart), "lt($.i.b, $.s.a)");
+    assert_finds("gt($.i.a, $.i.b)", inputs(together), "lt($.i.b, $.i.a)");
+    let deep = inputs(apart).into_iter().map(|value| record(&[("known", value), ("t", "x".into())])).collect();
+    assert_finds("lt($.known.s.a, $.known.i.b)", deep, "lt($.known.s.a, $.known.i.b)");
+    let program = "if(lt($.s.a, $.i.b), concat(\"missing \", text(sub($.i.b, $.s.a))), \"ok\")";
+    let found = best(&behaviour(program, inputs(apart)));
+    let unseen = apart(1_600, 1_900);
+    assert_eq!(eval(&found, &unseen), Some("missing 300".into()), "{found}");
+}
+
+#[test]
+fn a_total_of_a_field_of_a_list() {
+    let order = |row: i64| -> Value {
+        let line = |at: i64| Record::new().with("item", "ab").with("cents", (row * 37 + at * at * 11) % 90).into();
+        let lines: Vec<Value> = (0..row % 5 + 1).map(line).collect();
+        Record::new().with("lines", lines).with("n", row).into()
+    };
+    let orders = || (1..=20).map(order).collect::<Vec<Value>>();
+    for program in ["sum(map($.lines, x => x.cents))", "max(map($.lines, x => x.cents))"] {
+        assert_finds(program, orders(), program);
+    }
+}
+
+#[test]
 fn texts_from_parts() {
     let inputs = [("Ana", 3), ("Bo", 12), ("Cy", 7), ("Dee", 10)];
     let inputs: Vec<Value> =

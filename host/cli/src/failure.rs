@@ -122,7 +122,7 @@ impl From<LoadError> for Failure {
             | LoadError::TooLarge(_)
             | LoadError::Cache { .. }
             | LoadError::Sandbox(_) => Exit::Refused,
-            LoadError::Memory { .. } => Exit::Broken,
+            LoadError::Memory { .. } | LoadError::Table { .. } => Exit::Broken,
             _ => Exit::Integrity,
         };
         let failure = Failure::new(exit, error.code(), error.to_string());

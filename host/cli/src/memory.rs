@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use auto_files::Lock;
+use auto_files::{Lock, regular};
 use auto_json::{Record, Value};
 use auto_runtime::EffectError;
 
@@ -88,7 +88,7 @@ impl Memory {
 
     fn load(&self) -> Result<Record, EffectError> {
         let named = |why: &dyn std::fmt::Display| broken(format!("{}: {why}", self.file.display()));
-        let bytes = match std::fs::read(&self.file) {
+        let bytes = match regular::read(&self.file, MOST_BYTES as u64) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Record::new()),
             Err(error) => return Err(named(&error)),

@@ -12,6 +12,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::files;
 use crate::inputs;
+use crate::options::LONGEST_S;
 use crate::reply::Exit;
 
 /// What models may cost, and what stands for them.
@@ -35,7 +36,7 @@ pub struct ModelOptions {
     #[arg(long, value_name = "MODE", env = "AUTO_MODEL_MODE", default_value = "live")]
     model_mode: String,
     /// The most time of a call, with all its attempts, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=LONGEST_S))]
     model_timeout: u64,
 }
 

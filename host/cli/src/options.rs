@@ -17,6 +17,11 @@ use crate::reply::Exit;
 /// More stack than any program has use for. Calls in a row each have theirs, on one thread.
 const LARGEST_STACK: u64 = 256 << 20;
 
+/// The longest that a flag may let something wait, in seconds and in milliseconds: a hundred years.
+/// Clocks cannot add much more.
+pub const LONGEST_S: u64 = 3_155_760_000;
+pub const LONGEST_MS: u64 = LONGEST_S * 1_000;
+
 /// Options of the tool itself.
 #[derive(Args, Clone)]
 pub struct Global {

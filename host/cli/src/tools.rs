@@ -23,6 +23,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use crate::failure::Failure;
 use crate::memory::{self, Memory};
 use crate::models::{ModelOptions, Paid, Purse};
+use crate::options::LONGEST_S;
 use crate::reply::Exit;
 
 /// Which tools there are and what they may do.
@@ -44,7 +45,7 @@ pub struct ToolOptions {
     #[arg(long, value_name = "FILE")]
     pub memory_file: Option<PathBuf>,
     /// The most time of a tool call, and of a process of --tier0, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=LONGEST_S))]
     tool_timeout: u64,
     /// The most tool calls for one input
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -341,7 +342,7 @@ fn is_there(command: &str) -> bool {
 /// Everything up to the end, if it is not too much.
 fn read_all(from: ChildStdout, most: usize) -> Result<Vec<u8>, EffectError> {
     let mut bytes = Vec::new();
-    let read = from.take(most as u64 + 1).read_to_end(&mut bytes);
+    let read = from.take((most as u64).saturating_add(1)).read_to_end(&mut bytes);
     read.map_err(|error| failed("tool-ended", format!("its output cannot be read: {error}")))?;
     if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
 }
@@ -501,7 +502,7 @@ impl Drop for Running {
 /// A line without its end, `None` behind the last.
 fn read_line(from: &mut BufReader<ChildStdout>, most: usize) -> Option<Result<Vec<u8>, EffectError>> {
     let mut line = Vec::new();
-    match from.take(most as u64 + 1).read_until(b'\n', &mut line) {
+    match from.take((most as u64).saturating_add(1)).read_until(b'\n', &mut line) {
         Ok(0) | Err(_) => None,
         Ok(_) if line.len() > most => Some(Err(too_large(most))),
         Ok(_) => Some(Ok(line)),

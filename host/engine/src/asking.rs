@@ -4,10 +4,10 @@
 //! Replies are kept by content in the runs folder and paid for once. Asking is a call that
 //! costs: its intent is in the journal before it is made.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use auto_files::regular;
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 use wasmtime::component::Val;
@@ -15,6 +15,9 @@ use wasmtime::component::Val;
 use crate::journal::{Durability, Journal, JournalError};
 use crate::judge::{Teacher, Unanswered};
 use crate::wire;
+
+/// The most bytes of a kept reply.
+const LARGEST: u64 = 64 << 20;
 
 /// `auto:host/teacher.inquiry`.
 pub(crate) struct Inquiry {
@@ -83,7 +86,7 @@ impl Asking {
     /// What was replied before, if the file says it of this very inquiry.
     fn kept(&self, teacher: &dyn Teacher, inquiry: &Inquiry) -> Option<String> {
         let asked = asked(teacher, inquiry);
-        let text = fs::read_to_string(self.file(asked.clone())).ok()?;
+        let text = regular::text(&self.file(asked.clone()), LARGEST).ok()?;
         let reply = Value::parse(&text).ok()?.get("reply")?.as_text()?.to_owned();
         let same = Value::from(asked.with("reply", reply.as_str())).canonical().as_str() == text;
         same.then_some(reply)

@@ -354,8 +354,10 @@ impl Call<'_> {
 
     fn too_deep(&self, depth: usize) -> Option<Fault> {
         let allowed = self.budget.depth;
-        let what = format!("{allowed} levels of nesting in a value (this one has {depth})");
-        (depth as u64 > allowed).then(|| self.exceeded(FaultClass::ValueTooDeep, what))
+        (depth as u64 > allowed).then(|| {
+            let what = format!("{allowed} levels of nesting in a value (this one has {depth})");
+            self.exceeded(FaultClass::ValueTooDeep, what)
+        })
     }
 
     /// What wasmtime may allocate for one transfer out of a component: a `Val` a byte in

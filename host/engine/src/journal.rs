@@ -13,7 +13,7 @@
 //! could repeat a call that costs.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use auto_files::{Holder, Lock, regular};
@@ -80,6 +80,9 @@ pub(crate) struct Opening<'a> {
     pub(crate) waiting: &'a dyn Fn(&Holder),
 }
 
+/// The most bytes of a journal that are read.
+const LARGEST: u64 = 4 << 30;
+
 /// An open journal; nobody else's until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -113,8 +116,7 @@ impl Journal {
         options.read(true).write(true).create(true).truncate(false);
         // Nor is a link followed: a journal is only ever made here.
         let mut file = regular::open_no_link(&mut options, path).map_err(io)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io)?;
+        let bytes = regular::read_data(&mut file, LARGEST).map_err(io)?;
         let mut chain = Digest::of(MAGIC);
         let header = [MAGIC, &frame(&mut chain, Kind::Owner, &owner.bytes())].concat();
         let mut records = Records { chain, results: Vec::new(), unanswered: None };

@@ -6,10 +6,10 @@
 //! before it is made.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use auto_files::regular;
 use auto_json::{Canonical, Record, Value};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Digest;
@@ -74,6 +74,9 @@ pub struct Opinions {
 /// Changes when the words of the question do, so that old opinions are not taken for answers
 /// to it.
 const FORM: u32 = 1;
+
+/// The most bytes of a kept opinion.
+const LARGEST: u64 = 64 << 20;
 
 /// Thoughts included, of models that think.
 const ANSWER_TOKENS: u32 = 1_024;
@@ -180,7 +183,7 @@ impl Judge {
 
     /// What was said before, if the file says it of this very question.
     fn kept(&self, question: &Question) -> Option<bool> {
-        let text = fs::read_to_string(self.file(question)).ok()?;
+        let text = regular::text(&self.file(question), LARGEST).ok()?;
         let same = Value::parse(&text).ok()?.get("same")?.as_bool()?;
         (self.record(question, same).as_str() == text).then_some(same)
     }

@@ -206,5 +206,8 @@ impl Replay {
 /// Whether a failure says something about the limits or the machine rather than about the
 /// program and its input.
 pub(crate) fn is_circumstance(error: &CallError) -> bool {
-    matches!(error.class, Class::OutOfFuel | Class::OutOfMemory | Class::OutOfStack | Class::Deadline)
+    matches!(
+        error.class,
+        Class::OutOfFuel | Class::OutOfMemory | Class::OutOfTable | Class::OutOfStack | Class::Deadline
+    )
 }

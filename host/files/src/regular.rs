@@ -3,7 +3,7 @@
 //! in any other way.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -51,6 +51,38 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The text of a regular file of at most `most` bytes.
+pub fn text(path: &Path, most: u64) -> io::Result<String> {
+    as_text(read(path, most)?)
+}
+
+/// The same of what may be a pipe, too: the shell makes one of `<(command)`.
+pub fn text_of_any(path: &Path, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    read_at_most(File::open(path)?, most, &mut bytes)?;
+    as_text(bytes)
+}
+
+fn as_text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Reads an open file to where its data ends; behind that may be a hole, which reads as zeros
+/// however long it is.
+pub fn read_data(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
+    let mut end = 0;
+    while let Ok(data) = rustix::fs::seek(&*file, rustix::fs::SeekFrom::Data(end)) {
+        end = rustix::fs::seek(&*file, rustix::fs::SeekFrom::Hole(data))?;
+    }
+    if end > most {
+        return Err(too_large(most));
+    }
+    file.rewind()?;
+    let mut bytes = Vec::with_capacity(usize::try_from(end.min(AT_ONCE)).unwrap_or(0));
+    file.take(end).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Reads to the end of anything, or to the error that it goes on behind `most` bytes.
 pub fn read_at_most(from: impl io::Read, most: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     from.take(most.saturating_add(1)).read_to_end(bytes)?;
@@ -79,6 +111,21 @@ mod tests {
             assert!(read(path, 10).is_err(), "{}", path.display());
             assert!(open_with(OpenOptions::new().write(true).create(true), path).is_err(), "{}", path.display());
         }
+    }
+
+    #[test]
+    fn a_hole_at_the_end_takes_no_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "0123456789").unwrap();
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        assert_eq!(read_data(&mut file, 1 << 20).unwrap(), b"0123456789");
+        file.set_len(1 << 40).unwrap();
+        let bytes = read_data(&mut file, 1 << 20).unwrap();
+        assert!(bytes.starts_with(b"0123456789") && bytes.len() <= 1 << 16, "{}", bytes.len());
+        assert!(bytes[10..].iter().all(|&byte| byte == 0));
+        file.set_len(0).unwrap();
+        assert_eq!(read_data(&mut file, 1 << 20).unwrap(), b"");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What models cost: `prices.toml`, which has a date, and what the user puts over it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use auto_files::regular;
 use toml::{Table, Value};
 
 use crate::error::ModelError;
@@ -29,6 +29,9 @@ pub struct Prices {
     list: BTreeMap<String, Price>,
 }
 
+/// The most bytes of a file of prices.
+const LARGEST: u64 = 16 << 20;
+
 const MILLION: u128 = 1_000_000;
 
 impl Price {
@@ -53,7 +56,7 @@ impl Prices {
                 "a price is [[price]] with model = \"PROVIDER/NAME\", input and output in micro-USD per million tokens",
             )
         };
-        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = regular::text(path, LARGEST).map_err(|error| wrong(error.to_string()))?;
         let own = Prices::read(&text).map_err(wrong)?;
         let mut prices = Prices::built_in();
         prices.date = own.date;
@@ -146,6 +149,8 @@ fn undated(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn id(text: &str) -> ModelId {

@@ -2,13 +2,17 @@
 //! their own tools use.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::Path;
 
+use auto_files::regular;
 use reqwest::Url;
 
 use crate::error::ModelError;
 use crate::name::Provider;
 use crate::secret::Secret;
+
+/// The most bytes of a file with a key.
+const LARGEST_KEY: u64 = 64 << 10;
 
 /// The variables of a process, or of a test.
 #[derive(Clone, Default)]
@@ -102,7 +106,7 @@ impl Environment {
             return Secret::new(text).map(Some).ok_or_else(|| bad(names.key));
         }
         let Some(path) = self.get(names.key_file) else { return Ok(None) };
-        let text = fs::read_to_string(path).map_err(|error| {
+        let text = regular::text_of_any(Path::new(path), LARGEST_KEY).map_err(|error| {
             ModelError::new("bad-key", format!("the file in {} cannot be read: {error}", names.key_file))
         })?;
         Secret::new(&text).map(Some).ok_or_else(|| bad(names.key_file))
@@ -141,6 +145,8 @@ fn is_loopback(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const KEY: &str = "sk-0123456789";

@@ -123,6 +123,19 @@ impl TagLog {
         &self.entries[self.entries.len() - 1]
     }
 
+    /// What the tag led to before: a statement that leads again to an older artifact takes back all
+    /// since, so going back twice goes back two steps, and never to what was left for it.
+    pub fn before(&self) -> Option<&TagEntry> {
+        let mut steps: Vec<&TagEntry> = Vec::new();
+        for entry in &self.entries {
+            match steps.iter().position(|step| step.id == entry.id) {
+                Some(at) => steps.truncate(at + 1),
+                None => steps.push(entry),
+            }
+        }
+        steps.iter().rev().nth(1).copied()
+    }
+
     /// How this log stands to another of the same tag.
     pub fn relation(&self, other: &TagLog) -> Relation {
         let same = |(a, b): (&TagEntry, &TagEntry)| a.envelope.payload == b.envelope.payload;
@@ -216,6 +229,23 @@ mod tests {
         assert_eq!((long.relation(&short), short.relation(&long)), (Relation::Ahead, Relation::Behind));
         assert_eq!((long.relation(&long), long.relation(&other)), (Relation::Same, Relation::Forked));
         assert_eq!(long.head().id, Digest::of(b"a"));
+    }
+
+    #[test]
+    fn going_back_never_leads_to_what_was_left_by_going_back() {
+        let key = PrivateKey::generate().unwrap();
+        let before = |ids: &[&[u8]]| log(ids, &key).before().map(|entry| entry.id);
+        let a_step: [(&[&[u8]], Option<&[u8]>); 6] = [
+            (&[b"a"], None),
+            (&[b"a", b"b", b"c"], Some(b"b")),
+            (&[b"a", b"b", b"c", b"b"], Some(b"a")),
+            (&[b"a", b"b", b"c", b"b", b"a"], None),
+            (&[b"a", b"b", b"a", b"c"], Some(b"a")),
+            (&[b"a", b"b", b"b"], Some(b"a")),
+        ];
+        for (ids, wanted) in a_step {
+            assert_eq!(before(ids), wanted.map(Digest::of), "{ids:?}");
+        }
     }
 
     #[test]

@@ -284,8 +284,8 @@ impl Registry {
     }
 
     /// Lets a tag lead again to what it led to before: to its statement of that number, or to
-    /// the last one that led elsewhere. That is a new statement. Codes: `unknown-name`,
-    /// `unknown-number`, `unknown-id`.
+    /// [`TagLog::before`]. That is a new statement. Codes: `unknown-name`, `unknown-number`,
+    /// `unknown-id`.
     pub fn roll_back(
         &self,
         tag: &TagName,
@@ -296,10 +296,9 @@ impl Registry {
     ) -> Result<TagLog> {
         self.change(|index, registry| {
             let log = registry.log_in(index, tag)?;
-            let now = log.head().id;
             let wanted = match to {
                 Some(number) => log.entries().iter().find(|entry| entry.number == number),
-                None => log.entries().iter().rev().find(|entry| entry.id != now),
+                None => log.before(),
             };
             let Some(entry) = wanted else {
                 let which = to.map_or("an older artifact".to_owned(), |number| format!("a statement {number}"));

@@ -6,6 +6,7 @@
 //! was measured, CPython as a component, has 13,355 functions, 6.5 MB of code, blocks 781
 //! deep, 43,653 targets, 427 KB in one function, 192,000 joins in one and 5.4 million in all.
 
+use crate::error::LoadError;
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
 /// Functions: a tenth of a millisecond for each.
@@ -40,6 +41,37 @@ pub fn check_cost(wasm: &[u8]) -> Result<(), String> {
         cost.payload(&payload)?;
     }
     Ok(())
+}
+
+/// Tables of an artifact, and the most entries of it.
+const ARTIFACT_TABLES: u64 = 1;
+pub(crate) const TABLE_ENTRIES: usize = 10_000;
+
+/// Globals of an artifact: each takes room in every instance.
+const ARTIFACT_GLOBALS: u64 = 20_000;
+
+/// Says what an artifact has more of than every instance has room for.
+pub(crate) fn check_room(wasm: &[u8]) -> Result<(), LoadError> {
+    let (mut tables, mut globals) = (0, 0);
+    for payload in Parser::new(0).parse_all(wasm) {
+        // What is wrong with it, validation says.
+        let Ok(payload) = payload else { break };
+        match payload {
+            Payload::TableSection(section) => {
+                for table in section.into_iter().flatten() {
+                    tables += 1;
+                    if table.ty.initial > TABLE_ENTRIES as u64 {
+                        return Err(LoadError::Table { needs: table.ty.initial, limit: TABLE_ENTRIES });
+                    }
+                }
+            }
+            Payload::GlobalSection(section) => globals += u64::from(section.count()),
+            _ => {}
+        }
+    }
+    limit(tables, ARTIFACT_TABLES, "tables")
+        .and_then(|()| limit(globals, ARTIFACT_GLOBALS, "globals"))
+        .map_err(LoadError::TooLarge)
 }
 
 #[derive(Default)]

@@ -50,6 +50,13 @@ pub enum LoadError {
         /// Bytes it may have.
         limit: usize,
     },
+    /// The module's table starts out larger than the table of an artifact may be.
+    Table {
+        /// Entries it starts with.
+        needs: u64,
+        /// Entries it may have.
+        limit: usize,
+    },
     /// More of something than is compiled.
     TooLarge(String),
     /// WebAssembly that does not validate under the features artifacts may use.
@@ -75,6 +82,7 @@ impl LoadError {
             LoadError::MissingExport { .. } => "missing-export",
             LoadError::WrongExport { .. } => "wrong-export",
             LoadError::Memory { .. } => "out-of-memory",
+            LoadError::Table { .. } => "out-of-table",
             LoadError::TooLarge(_) => "too-large",
             LoadError::Invalid(_) => "invalid-module",
             LoadError::Cache { .. } => "cache",
@@ -106,6 +114,10 @@ impl fmt::Display for LoadError {
                 write!(f, "the module starts with {needs} bytes of memory, ")?;
                 write!(f, "but may have {limit}; raise it with --memory")
             }
+            LoadError::Table { needs, limit } => {
+                write!(f, "the module starts with {needs} entries in its table, but an artifact may have {limit}; ")?;
+                f.write_str("no flag raises that: call fewer functions through it")
+            }
             LoadError::TooLarge(what) => write!(f, "the module is too large to be compiled: it has {what}"),
             LoadError::Invalid(message) => write!(f, "the module is not valid WebAssembly for an artifact: {message}"),
             LoadError::Cache { folder, message } => {
@@ -136,6 +148,8 @@ pub enum Class {
     OutOfMemory,
     /// Its functions called each other deeper than its stack reaches.
     OutOfStack,
+    /// It asked for more entries of its table than it may have.
+    OutOfTable,
     /// It took longer than it may.
     Deadline,
     /// The input is larger than allowed; the guest was not run.
@@ -168,6 +182,7 @@ impl Class {
             Class::OutOfFuel => "out-of-fuel",
             Class::OutOfMemory => "out-of-memory",
             Class::OutOfStack => "out-of-stack",
+            Class::OutOfTable => "out-of-table",
             Class::Deadline => "deadline",
             Class::InputTooLarge => "input-too-large",
             Class::BadInput => "bad-input",

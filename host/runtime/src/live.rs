@@ -7,13 +7,11 @@
 use wasmtime::{Global, Instance, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val, WasmBacktrace};
 
 use crate::abi::{Returned, bad};
+use crate::cost::TABLE_ENTRIES;
 use crate::error::{CallError, Class};
 use crate::limits::Limits;
 use crate::module::{Module, Novelty, Outcome};
 use crate::sandbox::Lane;
-
-/// Elements in all tables together.
-pub(crate) const TABLE_ELEMENTS: usize = 10_000;
 
 /// An instance with its exports found.
 pub(crate) struct Live {
@@ -35,6 +33,7 @@ pub(crate) struct Live {
 pub(crate) struct Limiter {
     memory: usize,
     refused: Option<usize>,
+    refused_table: Option<usize>,
 }
 
 impl ResourceLimiter for Limiter {
@@ -46,7 +45,9 @@ impl ResourceLimiter for Limiter {
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= TABLE_ELEMENTS)
+        let allowed = desired <= TABLE_ENTRIES;
+        self.refused_table = (!allowed).then_some(desired);
+        Ok(allowed)
     }
 }
 
@@ -54,8 +55,10 @@ impl Live {
     /// A new instance. Starting it uses the first call's fuel. `ours`: it is code of our emit.
     pub(crate) fn new(module: &Module, ours: bool) -> Result<Live, CallError> {
         let limits = module.sandbox.limits();
-        let mut store =
-            Store::new(module.sandbox.engine(module.lane), Limiter { memory: limits.memory, refused: None });
+        let mut store = Store::new(
+            module.sandbox.engine(module.lane),
+            Limiter { memory: limits.memory, refused: None, refused_table: None },
+        );
         store.limiter(|limiter| limiter);
         refill(&mut store, module)?;
         match Live::start(&mut store, module) {
@@ -123,7 +126,8 @@ impl Live {
     fn begin(&mut self, module: &Module, input: usize) -> Result<(), CallError> {
         check_input(module.sandbox.limits(), input)?;
         check_nothing(module.sandbox.limits())?;
-        self.store.data_mut().refused = None;
+        let limiter = self.store.data_mut();
+        (limiter.refused, limiter.refused_table) = (None, None);
         refill(&mut self.store, module)
     }
 
@@ -243,6 +247,14 @@ fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Call
         );
         CallError::new(Class::OutOfMemory, message)
     };
+    let out_of_table = |entries: usize| {
+        let message = format!(
+            "the artifact asked for {entries} entries in its table, and artifacts may have {TABLE_ENTRIES}; \
+             no flag raises that"
+        );
+        CallError::new(Class::OutOfTable, message)
+    };
+    let refused = limiter.refused.map(out_of_memory).or_else(|| limiter.refused_table.map(out_of_table));
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => {
             let message = format!("the artifact used up its {} units of fuel; raise it with --fuel", limits.fuel);
@@ -257,10 +269,8 @@ fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Call
             let message = format!("the artifact used up its {} bytes of stack; raise it with --stack", limits.stack);
             CallError::new(Class::OutOfStack, message)
         }
-        Some(trap) => match limiter.refused {
-            Some(bytes) => out_of_memory(bytes),
-            None => CallError::new(Class::Trap, format!("the artifact trapped: {trap}{}", place(error))),
-        },
+        Some(trap) => refused
+            .unwrap_or_else(|| CallError::new(Class::Trap, format!("the artifact trapped: {trap}{}", place(error)))),
         None if error.is::<wasmtime::PoolConcurrencyLimitError>() => {
             let message = format!("{} instances are alive already, as many as allowed: {error}", limits.instances);
             CallError::new(Class::OutOfMemory, message)
@@ -268,10 +278,9 @@ fn classify(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> Call
         None if error.root_cause().is::<std::io::Error>() => {
             CallError::new(Class::Machine, format!("this machine could not run the artifact: {error:#}"))
         }
-        None => match limiter.refused {
-            Some(bytes) => out_of_memory(bytes),
-            None => CallError::new(Class::Trap, format!("the artifact could not be run: {error:#}")),
-        },
+        None => {
+            refused.unwrap_or_else(|| CallError::new(Class::Trap, format!("the artifact could not be run: {error:#}")))
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use wasmtime::{ExternType, InstancePre, Linker, ModuleExport, Mutability, ValTyp
 use auto_schema::cbin;
 
 use crate::cache::is_precompiled;
-use crate::cost::check_cost;
+use crate::cost::{check_cost, check_room};
 use crate::error::{CallError, LoadError};
 use crate::live::{Live, check_input};
 use crate::sandbox::{Lane, Sandbox};
@@ -106,6 +106,7 @@ impl Module {
             return Err(LoadError::TooLarge(format!("{} bytes, and there may be {BYTES}", bytes.len())));
         }
         check_cost(bytes).map_err(LoadError::TooLarge)?;
+        check_room(bytes)?;
         let module = sandbox.compile(bytes, lane)?;
         let exports = Indices::of(&module)?;
         check_memory(&module, sandbox.limits().memory)?;

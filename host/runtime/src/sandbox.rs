@@ -6,9 +6,9 @@ use std::time::Duration;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::cache::Cache;
+use crate::cost::TABLE_ENTRIES;
 use crate::error::LoadError;
 use crate::limits::Limits;
-use crate::live::TABLE_ELEMENTS;
 use crate::module::Module;
 use crate::ticker::Ticker;
 
@@ -140,19 +140,24 @@ fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
     pool.total_core_instances(limits.instances)
         .total_memories(limits.instances)
         .total_tables(limits.instances)
+        // What is too much is refused before it is compiled, not by the pool.
+        .max_core_instance_size(INSTANCE_SIZE)
         .max_memories_per_module(1)
         .max_tables_per_module(1)
-        .table_elements(TABLE_ELEMENTS)
+        .table_elements(TABLE_ENTRIES)
         // The limiter keeps memories below their limit; the pool keeps room for any.
         .max_memory_size(1 << 32)
         .linear_memory_keep_resident(KEEP_RESIDENT)
-        .table_keep_resident(TABLE_ELEMENTS);
+        .table_keep_resident(TABLE_ENTRIES);
     let mut pooled = config(limits, lane);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     let mut frugal = config(limits, lane);
     frugal.memory_reservation(0).memory_reservation_for_growth(0).memory_guard_size(0);
     Engine::new(&pooled).or_else(|_| Engine::new(&frugal)).map_err(|error| LoadError::Sandbox(format!("{error:#}")))
 }
+
+/// Bytes that describe an instance: more than the functions and globals of an artifact can take.
+const INSTANCE_SIZE: usize = 16 << 20;
 
 /// Bytes of a memory that are zeroed in place when its instance ends, rather than given
 /// back to the system and faulted in again.

@@ -71,6 +71,12 @@ fn every_limit_is_kept_and_names_its_flag() {
         (run(ECHO, defaults().with_deadline(Duration::ZERO)), Class::Deadline, "--deadline"),
         (run(ECHO, defaults().with_stack(0)), Class::OutOfStack, "--stack"),
     ];
+    let grown = text("(drop (table.grow 0 (ref.null func) (i32.const 20000))) unreachable")
+        .replace("(global $top", "(table 1 funcref) (global $top");
+    let grown = Sandbox::new(defaults()).unwrap().load(&wat::parse_str(grown).unwrap()).unwrap();
+    let error = grown.run_fresh("null").unwrap_err();
+    assert_eq!(error.class, Class::OutOfTable, "{error}");
+    assert!(error.message.contains("20001 entries") && error.message.contains("no flag"), "{error}");
     for (error, class, flag) in cases {
         assert_eq!(error.class, class, "{error}");
         assert!(error.message.contains(flag), "{error}");

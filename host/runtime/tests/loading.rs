@@ -76,6 +76,30 @@ fn what_would_keep_the_compiler_busy_is_refused() {
 }
 
 #[test]
+fn more_than_an_instance_has_room_for_is_refused_before_it_is_compiled() {
+    let with = |more: &str| text(ECHO).replace("(global $top", &format!("{more} (global $top"));
+    let error = refusal(&with("(table 10001 funcref)"));
+    assert_eq!(error, LoadError::Table { needs: 10_001, limit: 10_000 }, "{error}");
+    let error = refusal(&with("(table 1 funcref) (table 1 funcref)"));
+    assert_eq!(
+        (error.code(), error.to_string().contains("2 tables, and there may be 1")),
+        ("too-large", true),
+        "{error}"
+    );
+    let error = refusal(&with(&"(global i64 (i64.const 1)) ".repeat(20_000)));
+    assert!(error.to_string().contains("20002 globals, and there may be 20000"), "{error}");
+    // The most that is let through runs.
+    let most = format!(
+        "(table 10000 funcref) {} (elem declare func {})",
+        "(global (mut i64) (i64.const 1)) ".repeat(19_998),
+        (0..40_000).map(|at| format!("$f{at} ")).collect::<String>()
+    );
+    let functions: String = (0..40_000).map(|at| format!("(func $f{at})")).collect();
+    let loaded = sandbox().load(&wat::parse_str(with(&format!("{most} {functions}"))).unwrap()).unwrap();
+    assert!(loaded.run_fresh("null").is_ok());
+}
+
+#[test]
 fn what_differs_between_machines_is_not_valid() {
     let relaxed = "(v128.store (i32.const 0) (f32x4.relaxed_madd (v128.load (i32.const 0)) (v128.load (i32.const 0))
          (v128.load (i32.const 0)))) (i32.const 0)";

@@ -277,7 +277,7 @@ fn in_placeholder(text: &str, at: usize) -> bool {
 /// The key in a file; made where there is none, for its owner alone.
 fn key(path: &Path) -> std::io::Result<[u8; 32]> {
     let wrong = || std::io::Error::other("it does not hold 32 bytes; equal values would get other placeholders");
-    match std::fs::read(path) {
+    match auto_files::regular::read(path, 32) {
         Ok(bytes) => bytes.try_into().map_err(|_| wrong()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut key = [0; 32];
@@ -285,7 +285,7 @@ fn key(path: &Path) -> std::io::Result<[u8; 32]> {
             match auto_files::create_private(path, &key) {
                 // Somebody else was first.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                    std::fs::read(path)?.try_into().map_err(|_| wrong())
+                    auto_files::regular::read(path, 32)?.try_into().map_err(|_| wrong())
                 }
                 made => made.map(|()| key),
             }

@@ -29,7 +29,7 @@ pub fn decode(encoding: &str, body: &[u8], most: usize) -> Result<Vec<u8>, Undec
 
 fn bounded(reader: impl Read, most: usize) -> Result<Vec<u8>, Undecoded> {
     let mut bytes = Vec::new();
-    let read: io::Result<usize> = reader.take(most as u64 + 1).read_to_end(&mut bytes);
+    let read: io::Result<usize> = reader.take((most as u64).saturating_add(1)).read_to_end(&mut bytes);
     match read {
         Ok(_) if bytes.len() > most => Err(Undecoded::TooLarge),
         Ok(_) => Ok(bytes),

@@ -13,7 +13,7 @@ use super::proxy::unable;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{Global, ScrubOption, StoreOption, scrubbed};
+use crate::options::{Global, LONGEST_MS, ScrubOption, StoreOption, scrubbed};
 use crate::reply::Reply;
 
 /// Receive OpenTelemetry spans (OTLP/HTTP, JSON and protobuf) into the store
@@ -37,10 +37,10 @@ pub struct Opts {
     #[arg(long)]
     task: Option<String>,
     /// How long nothing more must come for a trace that looks whole, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 5_000)]
+    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(0..=LONGEST_MS))]
     quiet: u64,
     /// How long a trace is waited for whose root or parents are missing, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    #[arg(long, value_name = "MS", default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(0..=LONGEST_MS))]
     patience: u64,
     /// The largest body, in bytes, also when unpacked
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]

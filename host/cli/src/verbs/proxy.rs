@@ -12,7 +12,7 @@ use clap::Args;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{Global, ScrubOption, StoreOption, scrubbed};
+use crate::options::{Global, LONGEST_S, ScrubOption, StoreOption, scrubbed};
 use crate::reply::{Exit, Reply};
 use crate::spool::Spool;
 
@@ -50,7 +50,7 @@ pub struct Opts {
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
     max_recorded: usize,
     /// How long nothing may come of an answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=LONGEST_S))]
     upstream_silence: u64,
 }
 

@@ -22,7 +22,7 @@ use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
 use crate::models::ModelOptions;
-use crate::options::Global;
+use crate::options::{Global, LONGEST_MS, LONGEST_S};
 use crate::registries::{KeyOption, RegistryOption};
 use crate::reply::{Exit, Reply};
 use crate::shelf::Tagged;
@@ -65,7 +65,7 @@ pub struct Opts {
     #[command(flatten)]
     drift: DriftOptions,
     /// How often names are looked at again, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(10..))]
+    #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(10..=LONGEST_MS))]
     reload_ms: u64,
     /// Send spans of requests to this collector, by OTLP over HTTP
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -85,10 +85,10 @@ struct BoundOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_body: usize,
     /// The most time for a request to come, and for a reply to be taken, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=LONGEST_S))]
     client_timeout: u64,
     /// The most time for what has begun when the server is to end, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=LONGEST_S))]
     drain: u64,
     /// Threads for artifacts [default: one a core]
     #[arg(long, value_name = "N")]

@@ -24,7 +24,7 @@ use super::import::take_in;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{Global, StoreOption};
+use crate::options::{Global, LONGEST_MS, StoreOption};
 use crate::registries::{KeyOption, RegistryOption};
 use crate::reply::{Exit, Reply};
 use crate::spool::Spool;
@@ -56,7 +56,7 @@ pub struct Opts {
     #[arg(long)]
     once: bool,
     /// How often the store is looked at, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(10..))]
+    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(10..=LONGEST_MS))]
     interval_ms: u64,
 }
 

@@ -13,13 +13,13 @@ mod lines;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::OpenOptions;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use auto_files::Lock;
+use auto_files::{Lock, regular};
 use auto_json::{Record, Value};
 
 use crate::error::ModelError;
@@ -28,6 +28,9 @@ use lines::{Chain, Next};
 
 /// The layout of the lines.
 const VERSION: u32 = 1;
+
+/// The most bytes of a ledger that are read.
+const LARGEST: u64 = 1 << 30;
 
 /// A ledger, as far as it was read.
 #[derive(Debug)]
@@ -185,7 +188,7 @@ impl Ledger {
     /// Reads what was written since, by us or by others.
     fn catch_up(&mut self) -> Result<(), ModelError> {
         let mut bytes = Vec::new();
-        match File::open(&self.path) {
+        match regular::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.end == 0 => return Ok(()),
             opened => {
                 let mut file = opened.map_err(|error| self.unusable(&error))?;
@@ -193,7 +196,8 @@ impl Ledger {
                 if length < self.end {
                     return Err(self.damaged());
                 }
-                let read = file.seek(SeekFrom::Start(self.end)).and_then(|_| file.read_to_end(&mut bytes));
+                let read =
+                    file.seek(SeekFrom::Start(self.end)).and_then(|_| regular::read_at_most(file, LARGEST, &mut bytes));
                 read.map_err(|error| self.unusable(&error))?
             }
         };
@@ -251,8 +255,9 @@ impl Ledger {
     }
 
     fn write(&self, line: &str) -> io::Result<()> {
-        let options = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
-        let mut file = options?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let mut file = regular::open_with(&mut options, &self.path)?;
         // What a crash left of a line goes.
         file.set_len(self.end)?;
         file.seek(SeekFrom::Start(self.end))?;

@@ -2,13 +2,14 @@
 //! headers nor keys are in it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use auto_files::regular;
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 
@@ -46,6 +47,9 @@ impl Transport for Recorder {
     }
 }
 
+/// The most bytes of recorded exchanges that are read.
+const LARGEST: u64 = 1 << 30;
+
 /// Answers from a file, each recorded answer once, in their order.
 pub(super) struct Player {
     answers: Mutex<BTreeMap<Digest, VecDeque<Incoming>>>,
@@ -53,7 +57,7 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) fn open(path: &Path) -> Result<Player, ModelError> {
-        let text = fs::read_to_string(path).map_err(|error| unusable(path, &error.to_string()))?;
+        let text = regular::text(path, LARGEST).map_err(|error| unusable(path, &error.to_string()))?;
         let mut answers: BTreeMap<Digest, VecDeque<Incoming>> = BTreeMap::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let (identity, incoming) = Value::parse(line)

@@ -1,10 +1,10 @@
 //! Replies from a file, one a line, whatever is asked: `{"text": …}`, or a status with a body.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
+use auto_files::regular;
 use auto_json::{Record, Value};
 
 use super::{Incoming, Lost, Outgoing, Transport};
@@ -13,6 +13,9 @@ use crate::error::ModelError;
 pub(super) struct Script {
     lines: Mutex<VecDeque<Line>>,
 }
+
+/// The most bytes of a script.
+const LARGEST: u64 = 64 << 20;
 
 enum Line {
     /// What the model says.
@@ -24,7 +27,7 @@ enum Line {
 impl Script {
     pub(super) fn open(path: &Path) -> Result<Script, ModelError> {
         let wrong = |why: &str| ModelError::new("bad-script", format!("the script {}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+        let text = regular::text(path, LARGEST).map_err(|error| wrong(&error.to_string()))?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let lines = lines.map(|(number, line)| {
             let line = Value::parse(line).ok().and_then(|value| read(&value));

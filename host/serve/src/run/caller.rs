@@ -12,6 +12,9 @@ use crate::http::{Hidden, Problem, presented};
 /// The fewest bytes of a token: fewer can be guessed.
 const SHORTEST: usize = 16;
 
+/// The most bytes of a token file.
+const LARGEST: u64 = 16 << 20;
+
 /// Somebody who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
@@ -105,7 +108,7 @@ impl Callers {
         if mode & 0o077 != 0 {
             return Err(format!("others may read or write it (mode {:o}): chmod 600", mode & 0o777));
         }
-        Callers::parse(&std::fs::read_to_string(path).map_err(|error| error.to_string())?)
+        Callers::parse(&auto_files::regular::text(path, LARGEST).map_err(|error| error.to_string())?)
     }
 
     /// Whether nobody needs a token.

@@ -48,7 +48,14 @@ fn store(file: &File<'_>) -> Result<Reply, Failure> {
     if file.path.as_os_str() == "-" {
         return Ok(foreign("sqlite", &file.place, "an SQLite file; give its path to have it opened"));
     }
-    let tasks = match Store::open_read(file.path).and_then(|store| store.tasks()) {
+    let read = || {
+        let store = Store::open_read(file.path)?;
+        let tasks = store.tasks()?;
+        // What is damaged shows where it is read, so everything is.
+        tasks.iter().try_for_each(|task| store.census(&task.task).map(drop))?;
+        Ok(tasks)
+    };
+    let tasks = match read() {
         Ok(tasks) => tasks,
         Err(StoreError { code: "not-a-store" | "no-store", .. }) => {
             return Ok(foreign("sqlite", &file.place, "an SQLite file of another program"));

@@ -14,7 +14,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::files;
 use crate::inputs;
-use crate::options::Global;
+use crate::options::{Global, LONGEST_S};
 use crate::registries::RegistryOption;
 use crate::reply::{Exit, Reply};
 
@@ -34,7 +34,7 @@ struct RemoteOptions {
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
     /// The most time of one exchange, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=LONGEST_S))]
     timeout: u64,
     /// How many bytes go to an OCI registry at once
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 20, value_parser = clap::value_parser!(u32).range(2..))]
