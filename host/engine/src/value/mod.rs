@@ -13,7 +13,8 @@ use wasmtime::component::Val;
 use crate::shape::Ty;
 
 /// Bytes that a value takes and how deep it nests: one byte for a small scalar, the
-/// length for a text, one per byte of a byte list.
+/// length for a text, one per byte of a byte list. A case or flag is its name: the host keeps one
+/// for each.
 pub fn measure(value: &Val) -> (u64, usize) {
     match value {
         Val::Bool(_) | Val::S8(_) | Val::U8(_) => (1, 0),
@@ -21,15 +22,23 @@ pub fn measure(value: &Val) -> (u64, usize) {
         Val::S32(_) | Val::U32(_) | Val::Float32(_) | Val::Char(_) => (4, 0),
         Val::S64(_) | Val::U64(_) | Val::Float64(_) => (8, 0),
         Val::String(text) => (4 + text.len() as u64, 0),
-        Val::Enum(_) => (4, 0),
-        Val::Flags(names) => (4 * names.len() as u64, 0),
+        Val::Enum(name) => (named(name), 0),
+        Val::Flags(names) => (names.iter().map(|name| named(name)).sum(), 0),
         Val::List(items) | Val::Tuple(items) | Val::FixedLengthList(items) => measure_all(items.iter()),
         Val::Record(fields) => measure_all(fields.iter().map(|(_, value)| value)),
         Val::Map(entries) => measure_all(entries.iter().flat_map(|(key, value)| [key, value])),
-        Val::Variant(_, payload) | Val::Option(payload) => measure_all(payload.as_deref().into_iter()),
+        Val::Variant(name, payload) => {
+            let (size, depth) = measure_all(payload.as_deref().into_iter());
+            (size + name.len() as u64, depth)
+        }
+        Val::Option(payload) => measure_all(payload.as_deref().into_iter()),
         Val::Result(Ok(payload) | Err(payload)) => measure_all(payload.as_deref().into_iter()),
         Val::Resource(_) | Val::Future(_) | Val::Stream(_) | Val::ErrorContext(_) => (4, 0),
     }
+}
+
+fn named(name: &str) -> u64 {
+    4 + name.len() as u64
 }
 
 fn measure_all<'a>(items: impl Iterator<Item = &'a Val>) -> (u64, usize) {
