@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, ensure};
-use auto_engine::{Ended, Engine, Fault, Job, Options as EngineOptions, Pass, Providers, Runs};
+use auto_engine::{Ended, Engine, Fault, Job, Matter, Options as EngineOptions, Pass, Providers, Runs};
 use auto_json::{Record, Value};
 use auto_kit::types::Observation;
 use auto_schema::contract::Contract;
@@ -204,13 +204,16 @@ impl Bench {
         let run = |driver: &Arc<Pass>| {
             let job = Job {
                 config: Record::new().into(),
-                contract: contract.clone(),
-                observations: vec![],
-                runs: Runs::default(),
+                matter: Some(Matter {
+                    contract: contract.clone(),
+                    observations: vec![],
+                    runs: Runs::default(),
+                    pinned_gate: self.gate.clone(),
+                    trusted_gate: false,
+                    predicates: Vec::new(),
+                }),
                 run_dir: scratch.join("run"),
-                pinned_gate: self.gate.clone(),
-                trusted_gate: false,
-                predicates: Vec::new(),
+                experiments: None,
                 builtin: [self.gate.digest].into(),
                 progress: Box::new(|_, _, _| {}),
                 waiting: Box::new(|_| {}),

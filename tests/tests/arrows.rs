@@ -44,6 +44,7 @@ fn nothing_in_the_host_needs_the_command_line() {
     assert_eq!(needs(Path::new("host/runtime"), Path::new("host")), ["auto-runtime needs auto-files"]);
     assert_eq!(needs(Path::new("host/model"), Path::new("host")), ["auto-model needs auto-files"]);
     assert_eq!(needs(Path::new("host/store"), Path::new("host")), ["auto-store needs auto-files"]);
+    assert_eq!(needs(Path::new("host/jobs"), Path::new("host")), ["auto-jobs needs auto-files"]);
     let below =
         ["auto-engine", "auto-files", "auto-importing", "auto-model", "auto-registry", "auto-runtime", "auto-store"];
     let serve = needs(Path::new("host/serve"), Path::new("host"));

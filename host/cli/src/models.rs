@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use auto_engine::{Teacher, Unanswered};
+use auto_engine::{Consultation, Consulted, Teacher, Unanswered};
 use auto_json::{Record, Value};
 use auto_model::{Client, MicroUsd, Mode, ModelError, ModelId, Options, Prices, Request, Times};
 use clap::Args;
@@ -14,6 +14,9 @@ use crate::files;
 use crate::inputs;
 use crate::options::LONGEST_S;
 use crate::reply::Exit;
+
+/// The mode in which providers themselves answer.
+const LIVE: &str = "live";
 
 /// What models may cost, and what stands for them.
 #[derive(Args, Clone)]
@@ -33,7 +36,7 @@ pub struct ModelOptions {
     model_prices: Option<PathBuf>,
     /// live; record:FILE to keep the replies too; replay:FILE for what was recorded and nothing
     /// else; scripted:FILE for one reply a line; chaos:SEED for live with faults
-    #[arg(long, value_name = "MODE", env = "AUTO_MODEL_MODE", default_value = "live")]
+    #[arg(long, value_name = "MODE", env = "AUTO_MODEL_MODE", default_value = LIVE)]
     model_mode: String,
     /// The most time of a call, with all its attempts, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=LONGEST_S))]
@@ -146,6 +149,24 @@ impl TeacherOptions {
         self.teacher.is_some()
     }
 
+    /// Who is asked, by name, where no flag says otherwise by the table.
+    pub fn model(&self, table: &auto_config::Teacher) -> Option<String> {
+        self.teacher.clone().or_else(|| table.model.clone())
+    }
+
+    /// As [`TeacherOptions::open`], with a table for what no flag says.
+    pub fn open_or(&self, table: &auto_config::Teacher, session: &str) -> Result<Option<Arc<Paid>>, Failure> {
+        let Some(name) = self.model(table) else { return Ok(None) };
+        let mut models = self.models.clone();
+        if let Some(mode) = table.mode.as_ref().filter(|_| models.model_mode == LIVE) {
+            models.model_mode.clone_from(mode);
+        }
+        if let Some(cap) = table.cap.filter(|_| models.spend_cap_usd == MicroUsd(0)) {
+            models.spend_cap_usd = MicroUsd(cap);
+        }
+        models.open(&name, session).map(Arc::new).map(Some)
+    }
+
     /// The teacher, where one is named; `session` is whose spending it counts as.
     pub fn open(&self, session: &str) -> Result<Option<Arc<Paid>>, Failure> {
         let open = |name: &String| self.models.open(name, session).map(Arc::new);
@@ -186,11 +207,33 @@ impl Teacher for Paid {
     }
 
     fn ask(&self, system: &str, text: &str, max_output_tokens: u32) -> Result<String, Unanswered> {
-        self.question(system, text, max_output_tokens).map(|reply| reply.text).map_err(|error| {
-            let help = error.help.map(|help| format!("; {help}")).unwrap_or_default();
-            Unanswered { code: error.code.to_owned(), message: format!("{}{help}", error.message) }
-        })
+        self.question(system, text, max_output_tokens).map(|reply| reply.text).map_err(unanswered)
     }
+
+    fn consult(&self, consultation: &Consultation) -> Consulted {
+        let Consultation { system, text, max_output_tokens, most, .. } = consultation;
+        let refused = |why| Consulted { said: Err(why), cost: 0 };
+        if let Some(most) = most {
+            let request = Request::question(self.model.clone(), system, text, *max_output_tokens);
+            match self.client.worst_case(&request) {
+                Ok(worst) if worst.0 > *most => {
+                    let why = format!("it may cost {} micro-USD, and {most} are left for it", worst.0);
+                    return refused(Unanswered::new("call-cap", why));
+                }
+                Ok(_) => {}
+                Err(error) => return refused(unanswered(error)),
+            }
+        }
+        match self.question(system, text, *max_output_tokens) {
+            Ok(reply) => Consulted { said: Ok(reply.text), cost: reply.cost.0 },
+            Err(error) => Consulted { cost: error.cost.0, said: Err(unanswered(error)) },
+        }
+    }
+}
+
+fn unanswered(error: ModelError) -> Unanswered {
+    let help = error.help.map(|help| format!("; {help}")).unwrap_or_default();
+    Unanswered::new(error.code, format!("{}{help}", error.message))
 }
 
 impl From<ModelError> for Failure {

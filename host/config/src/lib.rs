@@ -19,18 +19,28 @@
 //!
 //! [cache]
 //! bytes = 1073741824
+//!
+//! [learning.skill]
+//! folder = "skill"
+//! prompt = "File what is in inbox."
+//! agent = ["python3", "agent.py"]
 //! ```
 
+mod learning;
 mod policy;
+mod spec;
 mod table;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use auto_files::regular;
+use auto_json::Value;
 use auto_registry::Policy;
 use auto_schema::shown_path;
 
+pub use learning::{Learning, Prompt, Skill, Teacher};
+pub use spec::SpecSearch;
 pub use table::{ConfigError, Table};
 
 /// The most bytes of the file.
@@ -49,6 +59,8 @@ pub struct Config {
     pub passes: Passes,
     /// `[cache]`
     pub cache: Cache,
+    /// `[learning]`
+    pub learning: Learning,
 }
 
 /// Where artifacts come from and who signs them.
@@ -141,7 +153,7 @@ impl Config {
         let (file, folder) = (shown_path(path), auto_files::folder_of(path));
         let whole = table::Source::parse(text, &file)?;
         let root = whole.root();
-        root.only(&["registry", "limits", "passes", "cache"])?;
+        root.only(&["registry", "limits", "passes", "cache", "learning"])?;
         let mut config = Config::default();
         if let Some(table) = root.table("registry")? {
             table.only(&["path", "remote", "key", "token_file", "policy"])?;
@@ -161,6 +173,9 @@ impl Config {
             table.only(&["folder"])?;
             config.passes.folder = table.text("folder")?.map(|path| folder.join(path));
         }
+        if let Some(table) = root.table("learning")? {
+            config.learning = learning::read(&table, folder)?;
+        }
         if let Some(table) = root.table("cache")? {
             table.only(&["folder", "bytes"])?;
             let place = table.text("folder")?.map(|path| folder.join(path));
@@ -168,6 +183,13 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// A whole file in TOML as JSON; numbers keep their digits. Codes: `bad-toml`, `wrong-type`.
+pub fn document(text: &str, path: &Path) -> Result<Value, ConfigError> {
+    let file = shown_path(path);
+    let whole = table::Source::parse(text, &file)?;
+    whole.root().to_record().map(Value::from)
 }
 
 fn limits(table: &Table<'_>) -> Result<Limits, ConfigError> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use auto_json::{Number, Record, Value};
 use toml::de::{DeTable, DeValue};
 
 /// Why the file is refused.
@@ -64,6 +65,25 @@ impl<'a> Table<'a> {
         Err(self.refuse("unknown-key", key.get_ref(), key.span().start, message))
     }
 
+    /// Its keys, sorted.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.members.iter().map(|(key, _)| key.get_ref().to_string()).collect();
+        keys.sort();
+        keys
+    }
+
+    /// All of it as it stands; numbers keep their digits. Dates, and numbers that are none, are
+    /// refused.
+    pub fn to_record(&self) -> Result<Record> {
+        let mut record = Record::new();
+        for key in self.keys() {
+            if let Some(value) = self.read(&key, "a text, number, truth value, list or table", json)? {
+                record.set(key, value);
+            }
+        }
+        Ok(record)
+    }
+
     /// A table in this one.
     pub fn table(&self, key: &str) -> Result<Option<Table<'a>>> {
         let table = |value: &'a DeValue<'a>| match value {
@@ -117,6 +137,31 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// A whole or decimal number in millionths, exact: one with more decimals, or written with an
+    /// exponent, is refused.
+    pub fn micros(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
+        let number = self.read(key, "a number", |value| match value {
+            DeValue::Integer(number) if number.radix() == 10 => Some(millionths(number.as_str())),
+            DeValue::Float(number) => Some(millionths(number.as_str())),
+            _ => None,
+        })?;
+        let Some(number) = number else { return Ok(None) };
+        match number.filter(|number| range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let [least, most] =
+                    [range.start(), range.end()].map(|n| format!("{}.{:06}", n / 1_000_000, n % 1_000_000));
+                Err(self.bad(key, format!("it is not from {least} to {most} with at most six decimals")))
+            }
+        }
+    }
+
+    /// The refusal of a key that has to be there.
+    pub fn absent(&self, key: &str) -> ConfigError {
+        let offset = self.members.iter().map(|(name, _)| name.span().start).min().unwrap_or(0);
+        self.refuse("missing-key", key, offset, format!("there is no `{key}`, and it has to be there"))
+    }
+
     /// The refusal of a value that is there.
     pub fn bad(&self, key: &str, message: impl Into<String>) -> ConfigError {
         let offset = self.members.get(key).map_or(0, |value| value.span().start);
@@ -139,6 +184,37 @@ impl<'a> Table<'a> {
     fn child(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
+}
+
+/// A value as JSON.
+fn json(value: &DeValue<'_>) -> Option<Value> {
+    Some(match value {
+        DeValue::String(text) => text.as_ref().into(),
+        DeValue::Integer(number) => {
+            Value::Number(Number::integer(i128::from_str_radix(number.as_str(), number.radix()).ok()?)?)
+        }
+        DeValue::Float(number) => Value::Number(Number::from_lexeme(number.as_str().as_bytes()).ok()?),
+        DeValue::Boolean(value) => Value::Bool(*value),
+        DeValue::Array(items) => Value::List(items.iter().map(|item| json(item.get_ref())).collect::<Option<_>>()?),
+        DeValue::Table(members) => {
+            let mut record = Record::new();
+            for (key, value) in members.iter() {
+                record.set(key.get_ref().as_ref(), json(value.get_ref())?);
+            }
+            record.into()
+        }
+        DeValue::Datetime(_) => return None,
+    })
+}
+
+/// A decimal text in millionths; none where it does not come out even, or is none.
+fn millionths(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 6 {
+        return None;
+    }
+    format!("{whole}{decimals:0<6}").parse().ok()
 }
 
 /// `FILE:LINE:COLUMN`

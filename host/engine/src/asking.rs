@@ -13,7 +13,7 @@ use auto_schema::digest::Digest;
 use wasmtime::component::Val;
 
 use crate::journal::{Durability, Journal, JournalError};
-use crate::judge::{Teacher, Unanswered};
+use crate::judge::{Consulted, Teacher, Unanswered};
 use crate::wire;
 
 /// The most bytes of a kept reply.
@@ -36,6 +36,33 @@ impl Inquiry {
             }
             _ => None,
         }
+    }
+}
+
+/// `auto:host/teacher.consultation`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are the fields of that record")]
+pub struct Consultation {
+    pub purpose: String,
+    pub system: String,
+    pub text: String,
+    pub max_output_tokens: u32,
+    pub ordinal: u32,
+    pub most: Option<u64>,
+}
+
+impl Consultation {
+    /// `None` for a value of another type.
+    pub(crate) fn of(value: &Val) -> Option<Consultation> {
+        let Inquiry { system, text, max_output_tokens } = Inquiry::of(value)?;
+        let purpose = wire::field(value, "purpose").and_then(wire::as_text)?.to_owned();
+        let Some(Val::U32(ordinal)) = wire::field(value, "ordinal") else { return None };
+        let most = match wire::as_option(wire::field(value, "most")?)? {
+            Some(Val::U64(most)) => Some(*most),
+            Some(_) => return None,
+            None => None,
+        };
+        Some(Consultation { purpose, system, text, max_output_tokens, ordinal: *ordinal, most })
     }
 }
 
@@ -74,6 +101,66 @@ impl Asking {
         Ok(results)
     }
 
+    /// Who is asked; empty where nobody is.
+    pub(crate) fn model(&self) -> String {
+        self.teacher.as_ref().map(|teacher| teacher.model()).unwrap_or_default()
+    }
+
+    /// As [`Asking::ask`], with what it costs: `auto:host/teacher.consult`.
+    pub(crate) fn consult(
+        &self,
+        journal: &mut Journal,
+        call: Digest,
+        asked: &Consultation,
+    ) -> Result<Vec<Val>, JournalError> {
+        if let Some(results) = journal.next(call)? {
+            return Ok(results);
+        }
+        let (consulted, durability) = match &self.teacher {
+            None => (Consulted { said: Err(Unanswered::nobody("nobody is asked")), cost: 0 }, Durability::Cached),
+            Some(teacher) => match self.consulted_before(&**teacher, asked) {
+                Some(consulted) => (consulted, Durability::Cached),
+                None => {
+                    journal.intend(call)?;
+                    (self.consulted(&**teacher, asked), Durability::Made)
+                }
+            },
+        };
+        let said = match consulted.said {
+            Ok(reply) => wire::ok(wire::text(reply)),
+            Err(why) => wire::refusal(&why.code, why.message),
+        };
+        let results = vec![wire::record([
+            ("said", said),
+            ("cost", Val::U64(consulted.cost)),
+            ("model", wire::text(self.model())),
+        ])];
+        journal.record(call, &results, durability)?;
+        Ok(results)
+    }
+
+    fn consulted(&self, teacher: &dyn Teacher, asked: &Consultation) -> Consulted {
+        let consulted = teacher.consult(asked);
+        if let Ok(reply) = &consulted.said {
+            let kept =
+                Value::from(consultation(teacher, asked).with("reply", reply.as_str()).with("cost", consulted.cost));
+            // As above.
+            let file = self.file(consultation(teacher, asked));
+            let _ = auto_files::replace(&file, kept.canonical().as_str().as_bytes());
+        }
+        consulted
+    }
+
+    /// What was replied before, and what it cost then.
+    fn consulted_before(&self, teacher: &dyn Teacher, asked: &Consultation) -> Option<Consulted> {
+        let record = consultation(teacher, asked);
+        let text = fs::read_to_string(self.file(record.clone())).ok()?;
+        let kept = Value::parse(&text).ok()?;
+        let (reply, cost) = (kept.get("reply")?.as_text()?.to_owned(), kept.get("cost")?.as_u64()?);
+        let same = Value::from(record.with("reply", reply.as_str()).with("cost", cost)).canonical().as_str() == text;
+        same.then_some(Consulted { said: Ok(reply), cost })
+    }
+
     fn replied(&self, teacher: &dyn Teacher, inquiry: &Inquiry) -> Result<String, Unanswered> {
         let reply = teacher.ask(&inquiry.system, &inquiry.text, inquiry.max_output_tokens)?;
         let asked = asked(teacher, inquiry);
@@ -104,4 +191,15 @@ fn asked(teacher: &dyn Teacher, inquiry: &Inquiry) -> Record {
         .with("system", inquiry.system.as_str())
         .with("text", inquiry.text.as_str())
         .with("max_output_tokens", inquiry.max_output_tokens)
+}
+
+/// What a consultation is known by; how much it may cost does not change what is said.
+fn consultation(teacher: &dyn Teacher, asked: &Consultation) -> Record {
+    let Consultation { system, text, max_output_tokens, ordinal, .. } = asked;
+    Record::new()
+        .with("model", teacher.model())
+        .with("system", system.as_str())
+        .with("text", text.as_str())
+        .with("max_output_tokens", *max_output_tokens)
+        .with("ordinal", *ordinal)
 }

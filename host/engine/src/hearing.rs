@@ -128,7 +128,7 @@ impl Inner {
             return Ok(Asked { unanswered: vec![why], ..asked });
         }
         let failed = |error| host_fault(error, "verify");
-        let owner = self.owner(Digest::of(b"verify"), std::iter::empty(), court, &judge, "");
+        let owner = self.owner(Digest::of(b"verify"), std::iter::empty(), Some(court), &judge.opinions().model, "");
         let opening = Opening { reissue: hearing.reissue, waiting: hearing.waiting };
         let mut journal = Journal::open(hearing.run_dir, &owner, &opening).map_err(failed)?;
         for question in questions {

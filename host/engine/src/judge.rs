@@ -17,6 +17,7 @@ use auto_schema::judging::{Question, budget};
 use auto_schema::manifest::Judged;
 use wasmtime::component::Val;
 
+use crate::asking::Consultation;
 use crate::journal::{Durability, Journal, JournalError};
 use crate::wire;
 
@@ -27,6 +28,18 @@ pub trait Teacher: Send + Sync {
 
     /// Asks, and returns its words once they are booked.
     fn ask(&self, system: &str, text: &str, max_output_tokens: u32) -> Result<String, Unanswered>;
+
+    /// The same for at most so much, and with what it cost.
+    fn consult(&self, consultation: &Consultation) -> Consulted;
+}
+
+/// What came of a consultation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consulted {
+    /// Its words.
+    pub said: Result<String, Unanswered>,
+    /// Micro-USD, also of one that was not answered.
+    pub cost: u64,
 }
 
 /// Why a teacher did not answer.
@@ -57,7 +70,8 @@ impl Unanswered {
         Unanswered::new("no-teacher", format!("{what}; {help}"))
     }
 
-    fn new(code: &str, message: impl Into<String>) -> Unanswered {
+    /// With this code.
+    pub fn new(code: &str, message: impl Into<String>) -> Unanswered {
         Unanswered { code: code.to_owned(), message: message.into() }
     }
 }

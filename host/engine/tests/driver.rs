@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use auto_engine::{
-    Ended, Engine, Fault, FaultClass, Job, JobReport, Limits, Observation, Pass, Progress, Providers, Runs,
+    Ended, Engine, Fault, FaultClass, Job, JobReport, Limits, Matter, Observation, Pass, Progress, Providers, Runs,
 };
 use auto_json::{Canonical, Value};
 use auto_schema::cbin::Cbin;
@@ -52,16 +52,33 @@ impl Setup {
     }
 
     fn run(&self, folder: &Path, driver: &[u8], progress: Progress) -> Result<JobReport, Fault> {
-        let driver = load(&self.engine, "driver", driver);
-        let job = Job {
-            config: Value::parse("{}").unwrap(),
+        self.run_about(Some(self.matter()), folder, driver, progress)
+    }
+
+    fn matter(&self) -> Matter {
+        Matter {
             contract: contract(),
             observations: observations(),
             runs: Runs::default(),
-            run_dir: folder.join("runs"),
             pinned_gate: self.gate.clone(),
             trusted_gate: self.trusted,
             predicates: Vec::new(),
+        }
+    }
+
+    fn run_about(
+        &self,
+        matter: Option<Matter>,
+        folder: &Path,
+        driver: &[u8],
+        progress: Progress,
+    ) -> Result<JobReport, Fault> {
+        let driver = load(&self.engine, "driver", driver);
+        let job = Job {
+            config: Value::parse("{}").unwrap(),
+            matter,
+            run_dir: folder.join("runs"),
+            experiments: None,
             builtin: self.builtin.clone(),
             progress,
             waiting: Box::new(|_| {}),
@@ -112,6 +129,24 @@ fn the_same_evidence_gives_the_same_bytes() {
     for _ in 0..2 {
         assert_eq!(Setup::new(cached(folder.path()), 0).quietly(&driver).unwrap(), uncached);
     }
+}
+
+#[test]
+fn a_job_about_no_contract_seals_nothing() {
+    let setup = setup(0);
+    let module = constant(r#""x""#, 0);
+    let run = |body: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        setup.run_about(None, folder.path(), &driver(&module, None, &[], body), Box::new(|_, _, _| {}))
+    };
+    let fault = run("call $seal").unwrap_err();
+    assert_eq!(fault.class, FaultClass::Refused("no-case".to_owned()));
+    assert!(fault.message.contains("about no contract"), "{}", fault.message);
+    // What needs none is lent all the same.
+    assert!(
+        run("(drop (call $sandbox)) (call $seal)")
+            .is_err_and(|fault| fault.class == FaultClass::Refused("no-case".to_owned()))
+    );
 }
 
 #[test]

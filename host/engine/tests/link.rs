@@ -5,10 +5,9 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use auto_engine::{FaultClass, Job, Limits, Providers, Runs};
+use auto_engine::{FaultClass, Job, Limits, Providers};
 use auto_json::Value;
-use auto_schema::contract::Contract;
-use support::{ENDLESS, SUM, adder, adder_over, component, engine, gate, load, stack};
+use support::{ENDLESS, SUM, adder, adder_over, component, engine, load, stack};
 use wasmtime::component::Val;
 
 const SUMS: &str = "third:party/sums@1.0.0";
@@ -142,21 +141,13 @@ fn own_driver() -> Vec<u8> {
 fn a_driver_and_a_pass_of_one_s_own_meet_over_an_interface_of_their_own_with_middleware_on_it() {
     let engine = engine(Limits::default());
     let folder = tempfile::tempdir().unwrap();
-    let contract = r#"{"contract_version": 0, "task": "toy", "scope": {"type": "task"}, "guard": "none",
-        "interface": {"input": "json", "output": "text"},
-        "example": [{"name": "one", "match": "exact", "input": 1, "output": "x"}]}"#;
-    let contract = Contract::from_value(&Value::parse(contract).unwrap()).unwrap();
     let run = |components: &[(&str, Vec<u8>)]| {
         let job = Job {
             config: Value::parse("{}").unwrap(),
-            contract: contract.clone(),
-            observations: Vec::new(),
-            runs: Runs::default(),
+            matter: None,
             run_dir: folder.path().to_owned(),
-            pinned_gate: load(&engine, "gate", &gate(0)),
-            trusted_gate: false,
+            experiments: None,
             builtin: BTreeSet::new(),
-            predicates: Vec::new(),
             progress: Box::new(|_, _, _| {}),
             waiting: Box::new(|_| {}),
             teacher: None,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use auto_engine::{CallTrace, Job, JobReport, Limits, Observation, Progress, Teacher};
+use auto_engine::{CallTrace, Job, JobReport, Limits, Matter, Observation, Progress, Teacher};
 use auto_json::{Record, Value};
 use auto_schema::cbin::Cbin;
 use auto_schema::contract::{Contract, Predicate};
@@ -201,14 +201,17 @@ impl Recipe {
         let teacher = self.teacher.open(&format!("contract {}", contract.id()))?;
         let job = Job {
             config: self.config(self.budget(global)?)?,
-            contract,
-            observations,
-            runs,
+            matter: Some(Matter {
+                contract,
+                observations,
+                runs,
+                pinned_gate: toolbox.gate(trusted)?,
+                trusted_gate: trusted.is_some(),
+                predicates: toolbox.predicates(predicates)?,
+            }),
             run_dir: self.runs.runs.clone(),
-            pinned_gate: toolbox.gate(trusted)?,
-            trusted_gate: trusted.is_some(),
+            experiments: None,
             builtin: toolbox.builtin.clone(),
-            predicates: toolbox.predicates(predicates)?,
             progress: progress(global),
             waiting: Box::new(|holder| files::wait(&"the same artifact", holder)),
             teacher: teacher.clone().map(|teacher| teacher as Arc<dyn Teacher>),
@@ -302,7 +305,7 @@ fn digest(text: &str) -> Result<Digest, Failure> {
 }
 
 /// Where the driver's progress goes: stderr, if a person is looking.
-fn progress(global: &Global) -> Progress {
+pub fn progress(global: &Global) -> Progress {
     use std::io::IsTerminal as _;
     if global.json || !std::io::stderr().is_terminal() {
         return Box::new(|_, _, _| {});

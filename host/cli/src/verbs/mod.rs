@@ -1,6 +1,6 @@
 //! The verbs, a file each. A verb takes its options and ends with a reply or a failure.
 
-mod census;
+pub mod census;
 mod collect;
 pub mod compile;
 mod contract;
@@ -16,6 +16,7 @@ mod proxy;
 mod record;
 mod registry;
 pub mod run;
+mod search;
 mod serve;
 mod store;
 mod verify;
@@ -50,6 +51,7 @@ pub enum Verb {
     Pass(pass::Opts),
     Registry(registry::Opts),
     Store(store::Opts),
+    Search(search::Opts),
     Gc(gc::Opts),
     Doctor(doctor::Opts),
 }
@@ -65,6 +67,7 @@ impl Verb {
             Verb::Run(opts) => opts.owns_stdout(json),
             Verb::Registry(opts) => opts.owns_stdout(),
             Verb::Store(opts) => opts.owns_stdout(),
+            Verb::Search(opts) => opts.owns_stdout(),
             _ => false,
         }
     }
@@ -90,6 +93,7 @@ impl Verb {
             Verb::Pass(opts) => opts.run(global),
             Verb::Registry(opts) => opts.run(global),
             Verb::Store(opts) => opts.run(global),
+            Verb::Search(opts) => opts.run(global),
             Verb::Gc(opts) => opts.run(global),
             Verb::Doctor(opts) => opts.run(global),
         }

@@ -10,6 +10,7 @@ use auto_schema::shown_path;
 use clap::Args;
 
 pub use advice::advice;
+pub use chart::escaped;
 
 use crate::failure::Failure;
 use crate::files;

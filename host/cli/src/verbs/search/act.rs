@@ -1,0 +1,84 @@
+//! `search approve`, `reject` and `rollback`: what a person decides of a run.
+
+use std::path::PathBuf;
+
+use auto_json::{Record, Value};
+use auto_schema::shown;
+use clap::Args;
+
+use super::RunsFolder;
+use super::folder::Run;
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::options::Global;
+use crate::reply::Reply;
+
+/// Say yes or no to an edit that waits
+///
+/// An edit that is approved is tried against what counts now, and kept only if the gate lets it
+/// through.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host search approve spec-3f2a9c01d5e4 e07")]
+pub struct Review {
+    /// The run
+    run: String,
+    /// The edit
+    edit: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Go back to an earlier state
+///
+/// The run keeps what it did: going back is a new state with the content of an old one.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host search rollback skill-3f2a9c01d5e4")]
+pub struct Rollback {
+    /// The run
+    run: String,
+    /// The state or session to go back to or to take back [default: the state before the last]
+    #[arg(long, value_name = "ID")]
+    to: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    runs: RunsFolder,
+    /// Who decides; it is written down
+    #[arg(long, value_name = "NAME", env = "USER", default_value = "")]
+    actor: String,
+    /// A component that provides passes, or a driver named like the built-in one; put on top
+    #[arg(long = "pass", value_name = "P.wasm")]
+    extra: Vec<PathBuf>,
+}
+
+impl Review {
+    pub fn run(self, global: &Global, action: &str) -> Result<Reply, Failure> {
+        let what = Record::new().with("action", action).with("edit", self.edit.as_str());
+        self.common.act(global, &self.run, what)
+    }
+}
+
+impl Rollback {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let mut what = Record::new().with("action", "rollback");
+        if let Some(to) = &self.to {
+            what.set("to", to.as_str());
+        }
+        self.common.act(global, &self.run, what)
+    }
+}
+
+impl Common {
+    fn act(&self, global: &Global, id: &str, what: Record) -> Result<Reply, Failure> {
+        let run = Run::load(&self.runs.folder(global), id)?;
+        let toolbox = Toolbox::open(global, &self.extra)?;
+        let done = run.drive(global, &toolbox, what.with("actor", self.actor.as_str()), None, false)?;
+        let text = |key: &str| shown(done.get(key).and_then(Value::as_text).unwrap_or_default()).to_string();
+        let fields = done.as_record().cloned().unwrap_or_default();
+        Ok(Reply::done(&text("status").replace('_', "-"), format!("{}: {}", run.id, text("why")), fields))
+    }
+}

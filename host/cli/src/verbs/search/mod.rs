@@ -1,0 +1,80 @@
+//! `search`: loops that try changes and keep what is measured to be better. Each run has a folder
+//! of its own, which holds everything that it was given, asked, tried and decided.
+
+mod act;
+mod diff;
+mod egress;
+mod folder;
+mod list;
+mod page;
+mod rollouts;
+mod show;
+mod skill;
+mod spec;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::options::Global;
+use crate::reply::Reply;
+
+/// Search for better skills and agents, within a budget
+///
+/// What is tried is run and measured, and only what passes the gate is kept. A run that was cut
+/// off goes on where it was; no call that costs is made twice unasked.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host search skill --config auto.toml\n  auto-host search list")]
+pub struct Opts {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Spec(Box<spec::Opts>),
+    Skill(Box<skill::Opts>),
+    List(list::Opts),
+    #[command(visible_alias = "report")]
+    Show(show::Opts),
+    Approve(act::Review),
+    Reject(act::Review),
+    Rollback(act::Rollback),
+}
+
+impl Opts {
+    /// Runs it.
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        match self.what {
+            What::Spec(opts) => opts.run(global),
+            What::Skill(opts) => opts.run(global),
+            What::List(opts) => opts.run(global),
+            What::Show(opts) => opts.run(global),
+            What::Approve(opts) => opts.run(global, "approve"),
+            What::Reject(opts) => opts.run(global, "reject"),
+            What::Rollback(opts) => opts.run(global),
+        }
+    }
+
+    /// Whether stdout is for the page.
+    pub fn owns_stdout(&self) -> bool {
+        matches!(&self.what, What::Show(opts) if opts.owns_stdout())
+    }
+}
+
+/// Where runs are.
+#[derive(Args)]
+pub struct RunsFolder {
+    /// The folder of runs [default: `runs` of [learning] in the configuration, or search-runs]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+}
+
+impl RunsFolder {
+    fn folder(&self, global: &Global) -> PathBuf {
+        let given = self.runs.clone().or_else(|| global.file.learning.runs.clone());
+        given.unwrap_or_else(|| Path::new("search-runs").to_owned())
+    }
+}

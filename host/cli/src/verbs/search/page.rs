@@ -1,0 +1,252 @@
+//! A run as a page: one file, nothing outside it.
+
+use std::fmt::Write as _;
+
+use auto_json::Value;
+use auto_schema::shown;
+
+use super::diff;
+use super::show::{percent, signed, usd};
+use crate::verbs::census::escaped;
+
+const STYLE: &str = concat!(include_str!("../census/page.css"), include_str!("page.css"));
+
+/// How wide the scale of a score is drawn.
+const WIDTH: f64 = 420.0;
+/// Where it begins; its name is to the left.
+const LEFT: f64 = 200.0;
+
+/// The page.
+pub fn page(id: &str, report: &Value) -> String {
+    let part = |key: &str| escaped(&shown(report.get(key).and_then(Value::as_text).unwrap_or_default()));
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width\">\n<title>{id}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <h1>Search <em>{id}</em></h1>\n<p><span class=\"badge {status}\">{status}</span> {why} (<code>{stop}</code>)</p>\n",
+        id = escaped(id),
+        status = part("status"),
+        why = part("why"),
+        stop = part("stop"),
+    );
+    html.push_str(&cards(report));
+    section(&mut html, "Scores", &scores(report));
+    section(&mut html, "Edits", &timeline(report));
+    section(&mut html, "Runs of what counts now", &table(report, "runs"));
+    section(&mut html, "Levels", &table(report, "levels"));
+    section(&mut html, "Sessions", &table(report, "sessions"));
+    section(&mut html, "Set-up", &setup(report));
+    html + "</main>\n</body>\n</html>\n"
+}
+
+fn section(html: &mut String, title: &str, body: &str) {
+    if !body.is_empty() {
+        let _ = write!(html, "<section>\n<h2>{title}</h2>\n{body}</section>\n");
+    }
+}
+
+fn list<'r>(report: &'r Value, key: &str) -> &'r [Value] {
+    report.get(key).and_then(Value::as_list).unwrap_or_default()
+}
+
+fn cards(report: &Value) -> String {
+    let number = |key: &str| report.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let with = |status: &str| {
+        list(report, "timeline").iter().filter(|one| one.get("status").and_then(Value::as_text) == Some(status)).count()
+    };
+    let mut cards = vec![
+        (with("applied").to_string(), "edits kept".to_owned()),
+        (with("rejected").to_string(), "edits refused".to_owned()),
+        (usd(number("spent_micro_usd")), format!("for {} calls of the teacher", number("calls"))),
+        (number("experiments").to_string(), "runs".to_owned()),
+    ];
+    let bytes = |side: &str| report.get(side)?.get("bytes")?.as_u64();
+    if let (Some(before), Some(after)) = (bytes("before"), bytes("after")) {
+        cards.push((format!("{after} bytes"), format!("long; {before} before")));
+    }
+    let mut html = "<dl class=\"cards\">\n".to_owned();
+    for (figure, what) in cards {
+        let _ = writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(&figure), escaped(&what));
+    }
+    html + "</dl>\n"
+}
+
+/// A mean of so many.
+fn side(score: &Value, key: &str) -> Option<(i64, u64)> {
+    let side = score.get(key)?;
+    Some((side.get("mean")?.as_i64()?, side.get("n")?.as_u64()?))
+}
+
+/// Before and after, each a dot with its interval, on one scale from 0 to 1.
+fn scores(report: &Value) -> String {
+    let scores = list(report, "scores");
+    if scores.is_empty() {
+        return String::new();
+    }
+    let height = scores.len() as f64 * 52.0 + 24.0;
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 840 {height}\" role=\"img\" aria-label=\"scores before and after\" \
+         xmlns=\"http://www.w3.org/2000/svg\">\n"
+    );
+    for (row, score) in scores.iter().enumerate() {
+        let top = row as f64 * 52.0 + 16.0;
+        let part = |key: &str| score.get(key).and_then(Value::as_text).unwrap_or_default();
+        let name = if part("stratum") == "all" {
+            part("metric").to_owned()
+        } else {
+            format!("{} {}", part("metric"), part("stratum"))
+        };
+        let _ = writeln!(
+            svg,
+            "<text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            LEFT - 12.0,
+            top + 10.0,
+            escaped(&shown(&name))
+        );
+        for (offset, class, key) in [(0.0, "once", "before"), (20.0, "fixed", "after")] {
+            svg.push_str(&dot(top + offset, class, key, side(score, key)));
+        }
+    }
+    let bottom = height - 8.0;
+    for (share, said) in [(0.0, "0"), (0.5, "50%"), (1.0, "100%")] {
+        let _ = writeln!(svg, "<text class=\"tick\" x=\"{:.1}\" y=\"{bottom:.1}\">{said}</text>", LEFT + share * WIDTH);
+    }
+    svg + "</svg>\n<p>Grey is before, green after; a line is the 95% interval (Wilson) of a share of so many runs.</p>\n"
+}
+
+fn dot(y: f64, class: &str, key: &str, side: Option<(i64, u64)>) -> String {
+    let Some((mean, n)) = side else {
+        return format!("<text x=\"{LEFT:.1}\" y=\"{y:.1}\">{key}: not measured</text>\n");
+    };
+    let share = mean as f64 / 1e6;
+    let (low, high) = wilson(share, n as f64);
+    let at = |share: f64| LEFT + share.clamp(0.0, 1.0) * WIDTH;
+    format!(
+        "<line class=\"{class} range\" x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\"/>\
+         <circle class=\"{class}\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"6\"/>\
+         <text x=\"{:.1}\" y=\"{y:.1}\">{key} {} of {n}</text>\n",
+        at(low),
+        at(high),
+        at(share),
+        LEFT + WIDTH + 14.0,
+        percent(mean)
+    )
+}
+
+/// Where a share is that was seen in `n` (Wilson 1927, 95%); only ever drawn.
+fn wilson(share: f64, n: f64) -> (f64, f64) {
+    const Z: f64 = 1.959_964;
+    let square = Z * Z / n;
+    let middle = (share + square / 2.0) / (1.0 + square);
+    let half = Z / (1.0 + square) * (share * (1.0 - share) / n + square / (4.0 * n)).max(0.0).sqrt();
+    (middle - half, middle + half)
+}
+
+fn timeline(report: &Value) -> String {
+    let mut html = String::new();
+    for entry in list(report, "timeline") {
+        let part = |key: &str| escaped(&shown(entry.get(key).and_then(Value::as_text).unwrap_or_default()));
+        let delta = entry.get("delta_micros").and_then(Value::as_i64).map(signed).unwrap_or_default();
+        let _ = writeln!(
+            html,
+            "<details class=\"edit\"><summary><span class=\"badge {status}\">{status}</span> <b>{id}</b> {target} \
+             <span class=\"delta\">{delta}</span> <code>{reason}</code></summary>",
+            status = part("status"),
+            id = part("id"),
+            target = part("target"),
+            reason = part("reason"),
+        );
+        html.push_str(&changed(entry));
+        if let Some(detail) = entry.get("detail") {
+            let _ = writeln!(html, "<pre>{}</pre>", escaped(&shown(detail.canonical().as_str())));
+        }
+        html.push_str("</details>\n");
+    }
+    html
+}
+
+fn changed(entry: &Value) -> String {
+    let lines = diff::of(entry);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut html = "<pre class=\"diff\">".to_owned();
+    for (mark, line) in lines {
+        let class = match mark {
+            '+' => "added",
+            '-' => "removed",
+            _ => "same",
+        };
+        let _ = writeln!(html, "<span class=\"{class}\">{mark}{}</span>", escaped(&shown(&line)));
+    }
+    html + "</pre>\n"
+}
+
+/// A list of records, with the keys of the first as its head.
+fn table(report: &Value, key: &str) -> String {
+    let rows = list(report, key);
+    let Some(first) = rows.first().and_then(Value::as_record) else { return String::new() };
+    let keys: Vec<&str> = first.iter().map(|(key, _)| key).collect();
+    let mut html = "<div class=\"wide\"><table><tr>".to_owned();
+    for key in &keys {
+        let _ = write!(html, "<th>{}</th>", escaped(&shown(key)));
+    }
+    html.push_str("</tr>\n");
+    for row in rows {
+        html.push_str("<tr>");
+        for key in &keys {
+            let _ = write!(html, "<td>{}</td>", escaped(&shown(&plain(row.get(key)))));
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</table></div>\n"
+}
+
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "–".to_owned(),
+        Some(Value::Text(text)) => text.clone(),
+        Some(value) => value.canonical().into_string(),
+    }
+}
+
+/// What was run, and how it was kept apart.
+fn setup(report: &Value) -> String {
+    let rows = [
+        ("task", "Task"),
+        ("agent", "Agent"),
+        ("judge_model", "Teacher"),
+        ("backend", "Backend"),
+        ("isolation", "Kept apart by"),
+        ("verifier_signal_used", "A verifier decided, too"),
+        ("teacher_model", "Teacher"),
+    ];
+    let mut html = String::new();
+    for (key, what) in rows.iter().filter(|(key, _)| report.get(key).is_some()) {
+        let _ = writeln!(html, "<tr><th>{what}</th><td>{}</td></tr>", escaped(&shown(&plain(report.get(key)))));
+    }
+    if html.is_empty() { html } else { format!("<table>\n{html}</table>\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_wrote_is_text_and_never_markup() {
+        let report = "{\"status\":\"complete\",\"why\":\"<script>\",\"timeline\":[{\"id\":\"e1\",\"status\":\"applied\",\
+            \"target\":\"<b>\",\"reason\":\"<i>\",\"old\":\"a\",\"new\":\"</pre><script>alert(1)</script>\"}]}";
+        let html = page("skill-x", &Value::parse(report).unwrap());
+        for never in ["<script>", "<b>&", "<i>", "</pre><"] {
+            assert!(!html.contains(never), "{never}: {html}");
+        }
+        assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{html}");
+    }
+
+    #[test]
+    fn an_interval_holds_the_share_and_narrows() {
+        let (low, high) = wilson(0.0, 3.0);
+        assert!(low.abs() < 1e-9 && (high - 0.5615).abs() < 1e-3, "{low} {high}");
+        let (low, high) = wilson(0.5, 100.0);
+        assert!((low - 0.4038).abs() < 1e-3 && (high - 0.5962).abs() < 1e-3, "{low} {high}");
+    }
+}

@@ -1,0 +1,194 @@
+//! `search spec`: the configuration of an agent, by diagnosed and gated edits.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use auto_config::SpecSearch;
+use auto_engine::Teacher;
+use auto_json::{Record, Value};
+use auto_schema::shown_path;
+use auto_store::{Span, Trace};
+use clap::Args;
+
+use super::RunsFolder;
+use super::egress::House;
+use super::folder::{Plan, Run};
+use super::show::{reply, write_page};
+use super::tree::Tree;
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::files;
+use crate::models::TeacherOptions;
+use crate::options::{Global, StoreOption};
+use crate::reply::{Exit, Reply};
+
+/// Improve the configuration of an agent, by what its recorded runs and its tasks show
+///
+/// Reads [learning.spec_search] of the file that --config names. One run is a whole search: sessions
+/// of diagnosis, plan and gated edits until nothing gets better or the budget ends.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host search spec --config auto.toml --html spec.html")]
+pub struct Opts {
+    #[command(flatten)]
+    runs: RunsFolder,
+    /// Go on with this run, with what it was given then
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// Tells this run from one that is else the same
+    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "resume")]
+    label: String,
+    #[command(flatten)]
+    store: StoreOption,
+    #[command(flatten)]
+    teacher: TeacherOptions,
+    /// Write the page of the run here, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// A component that provides passes, or a driver named like the built-in one; put on top
+    #[arg(long = "pass", value_name = "P.wasm")]
+    extra: Vec<PathBuf>,
+}
+
+impl Opts {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let runs = self.runs.folder(global);
+        let table = global.file.learning.spec_search.as_ref().filter(|_| global.config.is_some());
+        let run = match (&self.resume, table) {
+            (Some(id), _) => Run::load(&runs, id)?,
+            (None, Some(table)) => self.plan(table)?.start(&runs)?,
+            (None, None) => return Err(super::skill::untold("spec_search")),
+        };
+        if run.kind() != "spec-search" {
+            let message = format!("the run {} is of `search {}`", run.id, run.verb());
+            return Err(Failure::new(Exit::Usage, "other-kind", message));
+        }
+        let toolbox = Toolbox::open(global, &self.extra)?;
+        let defaults = table.map(|table| table.teacher.clone()).unwrap_or_default();
+        let paid = self.teacher.open_or(&defaults, &format!("search {}", run.id))?;
+        let house = paid.map(|paid| House::of(paid, &run.folder)).transpose()?;
+        let teacher = house.map(|house| Arc::new(house) as Arc<dyn Teacher>);
+        let action = Record::new().with("action", "run");
+        let report = run.drive(global, &toolbox, action, teacher, self.teacher.reissue)?;
+        write_page(self.html.as_deref(), &run, &report)?;
+        Ok(reply(&run, &report))
+    }
+
+    fn plan(&self, table: &SpecSearch) -> Result<Plan, Failure> {
+        let mut settings = table.settings.clone();
+        if let Some(model) = self.teacher.model(&table.teacher) {
+            settings.set("teacher_model", model);
+        }
+        let mut blobs = Vec::new();
+        let mut trees = Record::new();
+        for (name, paths) in &table.files {
+            let tree = Tree::of_paths(paths)?;
+            trees.set(*name, tree.list());
+            blobs.extend(tree.blobs);
+        }
+        let mut corpora = Record::new();
+        for (name, path) in &table.corpora {
+            corpora.set(name.as_str(), rows(path)?);
+        }
+        let traces = match (&table.store_task, &table.traces) {
+            (Some(task), _) => traces(&self.store.store, task)?,
+            (None, Some(path)) => rows(path)?,
+            (None, None) => Value::List(Vec::new()),
+        };
+        let input = |value: Value| value.canonical().into_string().into_bytes();
+        let inputs = vec![
+            ("spec", input(document(&table.spec)?)),
+            ("tasks", input(rows(&table.tasks)?)),
+            ("traces", input(traces)),
+            ("corpora", input(corpora.into())),
+            ("files", input(trees.into())),
+        ];
+        let names = table.pass_environment.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
+        let host = Record::new()
+            .with("network", table.network)
+            .with("pass_environment", names)
+            .with("at_once", table.at_once)
+            .with("max_experiments", table.max_experiments);
+        Ok(Plan { kind: "spec-search", settings, inputs, blobs, host, label: self.label.clone(), dated: true })
+    }
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    String::from_utf8(files::read_regular(path)?)
+        .map_err(|_| Failure::new(Exit::Usage, "unreadable", format!("{} is not UTF-8", shown_path(path))))
+}
+
+fn unread(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::new(Exit::Usage, "bad-input", format!("{} is not what it should be: {why}", shown_path(path)))
+}
+
+/// A document in JSON or TOML, by its name.
+fn document(path: &Path) -> Result<Value, Failure> {
+    let text = text(path)?;
+    match path.extension().is_some_and(|extension| extension == "toml") {
+        true => auto_config::document(&text, path).map_err(Failure::from),
+        false => Value::parse(&text).map_err(|error| unread(path, error)),
+    }
+}
+
+/// Rows: a list in JSON, or one a line.
+pub fn rows(path: &Path) -> Result<Value, Failure> {
+    let text = text(path)?;
+    if text.trim_start().starts_with('[') {
+        return Value::parse(&text).map_err(|error| unread(path, error));
+    }
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let row = |(at, line): (usize, &str)| {
+        Value::parse(line).map_err(|error| unread(path, format!("line {}: {error}", at + 1)))
+    };
+    lines.map(row).collect::<Result<Vec<_>, _>>().map(Value::List)
+}
+
+/// The recorded runs of a task.
+fn traces(store: &Path, task: &str) -> Result<Value, Failure> {
+    let store = files::store(store)?;
+    let whole = store.traces_of(task)?.into_iter().filter(|trace| !trace.partial);
+    Ok(Value::List(whole.map(|trace| record(&trace).into()).collect()))
+}
+
+/// Attributes that say something of the run that the search reads by itself.
+const KNOWN: [&str; 5] = ["agent", "source", "outcome", "feedback", "consent"];
+
+fn record(trace: &Trace) -> Record {
+    let value = |text: &Option<auto_json::Canonical>| text.as_ref().map_or(Value::Null, auto_json::Canonical::value);
+    let mut record = Record::new()
+        .with("id", trace.id.as_str())
+        .with("task", trace.task.as_str())
+        .with("source", trace.recorder.as_str())
+        .with("started_at", trace.started / 1_000_000)
+        .with("input", value(&trace.input))
+        .with("output", value(&trace.output))
+        .with("spans", trace.spans.iter().map(span).collect::<Vec<_>>());
+    let mut metadata = Record::new();
+    for (key, text) in &trace.attributes {
+        match KNOWN.contains(&key.as_str()) {
+            // A number or a truth where it is one.
+            true => record.set(key.as_str(), Value::parse(text).unwrap_or_else(|_| text.as_str().into())),
+            false => metadata.set(key.as_str(), text.as_str()),
+        }
+    }
+    if let Some(error) = trace.spans.iter().rev().find_map(|span| span.error.as_deref()) {
+        record.set("last_error", error);
+    }
+    record.with("metadata", metadata)
+}
+
+fn span(span: &Span) -> Value {
+    Record::new()
+        .with("kind", span.kind.name())
+        .with("name", span.name.as_str())
+        .with("input", span.input.value())
+        .with("output", span.output.value())
+        .with("error", span.error.as_deref())
+        .into()
+}

@@ -1,0 +1,23 @@
+//! What a search job needs beside the engine: bytes by their digest and the head of a run
+//! ([`Blobs`]), and commands that are run somewhere else ([`Experiments`], [`Backend`]).
+//!
+//! An experiment is data: a command, the files it starts from, limits, and a key made of all of
+//! that. A backend gives what came of it: how it ended and the files that it left. One that could
+//! not be run at all is a [`Fault`], never a failed run, so that no search is scored on the sample
+//! that happened to work. [`Process`] runs on this machine; others only have to implement
+//! [`Backend`].
+//!
+//! What a job is, and how its calls survive a crash, is the engine's.
+
+mod blobs;
+mod collect;
+mod experiment;
+mod experiments;
+mod fault;
+mod process;
+
+pub use blobs::{Blobs, Head, MOST_BYTES};
+pub use experiment::{Ending, Experiment, File, Limits, Outcome};
+pub use experiments::{Backend, Experiments};
+pub use fault::Fault;
+pub use process::{Process, Settings};

@@ -1,0 +1,252 @@
+//! Experiments as processes: what they are given, what ends them, what is brought back, and that
+//! each is run once.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use auto_jobs::{Backend, Blobs, Ending, Experiment, Experiments, Fault, File, Limits, Outcome, Process, Settings};
+use auto_schema::digest::Digest;
+use tempfile::TempDir;
+
+const LIMITS: Limits = Limits { seconds: 20, cpu_seconds: 10, memory_mib: 512, output_bytes: 64 << 10, files: 8 };
+
+fn shell(script: &str) -> Experiment {
+    Experiment {
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        environment: Vec::new(),
+        input: String::new(),
+        files: Vec::new(),
+        collect: Vec::new(),
+        limits: LIMITS,
+        costs: false,
+    }
+}
+
+struct Bench {
+    folder: TempDir,
+    blobs: Blobs,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::of(folder.path());
+        Bench { folder, blobs }
+    }
+
+    fn experiments(&self) -> Experiments {
+        self.with(Arc::new(Process::new(Settings::default())), 100)
+    }
+
+    fn with(&self, backend: Arc<dyn Backend>, budget: u32) -> Experiments {
+        Experiments::of(self.folder.path(), vec![backend], budget)
+    }
+
+    fn run(&self, experiment: &Experiment) -> Outcome {
+        let mut results = self.experiments().run("process", std::slice::from_ref(experiment)).unwrap();
+        results.remove(0).unwrap()
+    }
+
+    fn text(&self, digest: Digest) -> String {
+        String::from_utf8(self.blobs.get(digest).unwrap()).unwrap()
+    }
+
+    fn file(&self, path: &str, text: &str, executable: bool) -> File {
+        File { path: path.to_owned(), digest: self.blobs.put(text.as_bytes()).unwrap(), executable }
+    }
+}
+
+#[test]
+fn a_command_gets_its_files_its_input_and_no_other_variable() {
+    let bench = Bench::new();
+    let files = vec![
+        bench.file("bin/agent", "#!/bin/sh\ncat; cat data/in.txt; env | sort | cut -d= -f1\n", true),
+        bench.file("data/in.txt", "from a file\n", false),
+    ];
+    let experiment = Experiment {
+        command: vec!["bin/agent".to_owned()],
+        environment: vec![("SEED".to_owned(), "7".to_owned())],
+        input: "from stdin\n".to_owned(),
+        files,
+        ..shell("")
+    };
+    let outcome = bench.run(&experiment);
+    assert_eq!(outcome.ending, Ending::Exited(0), "{}", bench.text(outcome.stderr));
+    let said = bench.text(outcome.stdout);
+    // `_` and PWD are the shell's own.
+    let names: Vec<&str> =
+        said.lines().skip(2).filter(|name| !["_", "PWD", "OLDPWD", "SHLVL"].contains(name)).collect();
+    assert!(said.starts_with("from stdin\nfrom a file\n"), "{said}");
+    assert_eq!(names, ["HOME", "LANG", "PATH", "SEED", "TMPDIR"]);
+    assert!(!bench.folder.path().join("work").join("files").exists());
+    assert_eq!(fs::read_dir(bench.folder.path().join("work")).unwrap().count(), 0, "its folder goes");
+}
+
+#[test]
+fn a_command_that_fails_is_an_outcome_and_one_that_is_not_there_a_fault() {
+    let bench = Bench::new();
+    for (script, ending) in [
+        ("exit 3", Ending::Exited(3)),
+        ("kill -9 $$", Ending::Signalled(9)),
+        ("head -c 100000 /dev/zero", Ending::OverLimit("output".to_owned())),
+        ("head -c 100000 /dev/zero > big", Ending::OverLimit("output".to_owned())),
+        ("head -c 100000 /dev/zero >&2", Ending::OverLimit("output".to_owned())),
+        ("while :; do :; done", Ending::OverLimit("cpu".to_owned())),
+        ("sleep 100", Ending::TimedOut),
+    ] {
+        let limits = Limits { seconds: 4, cpu_seconds: 1, ..LIMITS };
+        let outcome = bench.run(&Experiment { limits, ..shell(script) });
+        assert_eq!(outcome.ending, ending, "{script}: {}", bench.text(outcome.stderr));
+    }
+    for command in ["no-such-program", "./nor-this"] {
+        let absent = Experiment { command: vec![command.to_owned()], ..shell("") };
+        let results = bench.experiments().run("process", &[absent]).unwrap();
+        assert_eq!(results[0].as_ref().unwrap_err().code, "no-command");
+    }
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let bench = Bench::new();
+    let script = "exec python3 -c 'print(len(bytearray(1 << 28)))'";
+    let outcome = bench.run(&shell(script));
+    assert_eq!(outcome.ending, Ending::Exited(0), "{}", bench.text(outcome.stderr));
+    let limits = Limits { memory_mib: 200, ..LIMITS };
+    let outcome = bench.run(&Experiment { limits, ..shell(script) });
+    assert_eq!(outcome.ending, Ending::Exited(1));
+    assert!(bench.text(outcome.stderr).contains("MemoryError"));
+}
+
+#[test]
+fn nothing_that_a_command_started_outlives_it() {
+    let bench = Bench::new();
+    let marker = bench.folder.path().join("marker");
+    for (script, seconds) in [("(sleep 1; echo > $MARKER) & exit 0", 20), ("(sleep 2; echo > $MARKER) & sleep 100", 1)]
+    {
+        let environment = vec![("MARKER".to_owned(), marker.display().to_string())];
+        let limits = Limits { seconds, ..LIMITS };
+        bench.run(&Experiment { environment, limits, ..shell(script) });
+    }
+    let environment = vec![("MARKER".to_owned(), marker.display().to_string())];
+    let away = bench.run(&Experiment { environment, ..shell("setsid sh -c 'sleep 1; echo > $MARKER' & exit 0") });
+    std::thread::sleep(Duration::from_millis(1_600));
+    let held = away.isolation.iter().any(|kept| kept == "process-namespace");
+    assert!(!held || !marker.exists(), "{:?}", away.isolation);
+}
+
+#[test]
+fn where_there_is_no_network_nothing_is_reached() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!("exec python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'");
+    let outcome = bench.run(&shell(&script));
+    let kept_apart = outcome.isolation.iter().any(|kept| kept == "no-network");
+    assert_eq!(outcome.ending, Ending::Exited(kept_apart.into()), "{:?}", outcome.isolation);
+    let open = Process::new(Settings { network: true, ..Settings::default() });
+    let other = Bench::new();
+    let outcome = other.with(Arc::new(open), 9).run("process", &[shell(&script)]).unwrap().remove(0).unwrap();
+    assert_eq!(outcome.ending, Ending::Exited(0), "{}", other.text(outcome.stderr));
+    assert!(!outcome.isolation.iter().any(|kept| kept == "no-network"));
+}
+
+#[test]
+fn only_regular_files_inside_the_folder_are_brought_back() {
+    let bench = Bench::new();
+    let script = "mkdir -p out/deep; echo 1 > out/deep/one; echo 2 > out/two; chmod +x out/two; \
+        ln -s /etc/passwd out/link; ln -s /etc etc; mkfifo out/pipe; echo 3 > else";
+    let collect = ["out", "out/two", "etc", "etc/passwd", "none"].map(str::to_owned).to_vec();
+    let outcome = bench.run(&Experiment { collect: collect.clone(), ..shell(script) });
+    assert_eq!(outcome.ending, Ending::Exited(0), "{}", bench.text(outcome.stderr));
+    let brought: Vec<_> = outcome.files.iter().map(|file| (file.path.as_str(), file.executable)).collect();
+    assert_eq!(brought, [("out/deep/one", false), ("out/two", true)]);
+    assert_eq!(bench.text(outcome.files[1].digest), "2\n");
+    let many = "mkdir out; for i in 1 2 3 4 5 6 7 8 9; do echo > out/$i; done";
+    assert_eq!(bench.run(&Experiment { collect, ..shell(many) }).ending, Ending::OverLimit("files".to_owned()));
+}
+
+#[test]
+fn equal_experiments_are_run_once_and_never_again() {
+    let bench = Bench::new();
+    let count = bench.folder.path().join("count");
+    let experiment = Experiment {
+        environment: vec![("COUNT".to_owned(), count.display().to_string())],
+        ..shell("echo x >> $COUNT; echo done")
+    };
+    let runs = || fs::read_to_string(&count).unwrap_or_default().lines().count();
+    let both = bench.experiments().run("process", &[experiment.clone(), experiment.clone()]).unwrap();
+    assert_eq!((runs(), &both[0]), (1, &both[1]));
+    // Another process, later.
+    assert!(bench.experiments().known("process", std::slice::from_ref(&experiment)));
+    assert_eq!((Ok(bench.run(&experiment)), runs()), (both[0].clone(), 1));
+    // What was written down is believed only if it is whole.
+    let records = || fs::read_dir(bench.folder.path().join("experiments")).unwrap();
+    let path = records().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"with\":0", "\"with\":1")).unwrap();
+    assert_ne!(text, fs::read_to_string(&path).unwrap());
+    fs::write(&path, text.replace("exited", "exitet")).unwrap();
+    bench.run(&experiment);
+    assert_eq!((runs(), records().count()), (2, 1));
+}
+
+#[test]
+fn no_more_are_started_than_the_run_may() {
+    let bench = Bench::new();
+    let process = || Arc::new(Process::new(Settings::default()));
+    let three = ["echo 1", "echo 2", "echo 3"].map(shell);
+    let results = bench.with(process(), 2).run("process", &three).unwrap();
+    let codes: Vec<_> = results.iter().map(|result| result.as_ref().err().map(|fault| fault.code)).collect();
+    assert_eq!(codes, [None, None, Some("experiment-budget")]);
+    // Those that are known are no new ones, in another process either.
+    let again = bench.with(process(), 2).run("process", &three).unwrap();
+    assert_eq!(again, results);
+    assert!(bench.with(process(), 3).run("process", &three).unwrap().iter().all(Result::is_ok));
+}
+
+/// A machine that fails so often before it works.
+struct Shaky(AtomicU32);
+
+impl Backend for Shaky {
+    fn name(&self) -> &str {
+        "shaky"
+    }
+
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    fn run(&self, experiment: &Experiment, blobs: &Blobs, folder: &Path) -> Result<Outcome, Fault> {
+        let left = self.0.load(Ordering::Relaxed);
+        if left > 0 {
+            self.0.store(left - 1, Ordering::Relaxed);
+            return Err(Fault { code: "machine", message: "it shakes".to_owned(), passing: true });
+        }
+        Process::new(Settings::default()).run(experiment, blobs, folder)
+    }
+}
+
+#[test]
+fn what_the_machine_did_is_tried_again_so_often_and_is_no_failed_run() {
+    for (failures, attempts) in [(0, Some(1)), (2, Some(3)), (3, None)] {
+        let bench = Bench::new();
+        let shaky = bench.with(Arc::new(Shaky(AtomicU32::new(failures))), 9);
+        let result = shaky.run("shaky", &[shell("exit 1")]).unwrap().remove(0);
+        match attempts {
+            Some(attempts) => {
+                let outcome = result.unwrap();
+                assert_eq!((outcome.ending, outcome.attempts), (Ending::Exited(1), attempts));
+            }
+            None => assert_eq!(result.unwrap_err().code, "machine"),
+        }
+    }
+    let bench = Bench::new();
+    assert_eq!(bench.experiments().run("slurm", &[]).unwrap_err().code, "unknown-backend");
+    let lost =
+        Experiment { files: vec![File { path: "x".into(), digest: Digest::of(b"x"), executable: false }], ..shell("") };
+    assert_eq!(bench.experiments().run("process", &[lost]).unwrap_err().code, "no-blob");
+}
