@@ -106,6 +106,16 @@ impl Head {
         Ok(history)
     }
 
+    /// The last session that changed something and was not rolled back. Code: `no-such-session`.
+    pub fn last_session(&self, lent: &mut impl Lent) -> Result<String, Fault> {
+        let history = self.history(lent)?;
+        let back = |session: &str| history.iter().any(|commit| commit.session == format!("rollback {session}"));
+        let mut changed = history.iter().filter(|commit| !commit.changes.is_empty());
+        let last = changed.find(|commit| !commit.session.starts_with("rollback ") && !back(&commit.session));
+        let none = || Fault::new("no-such-session", "no session changed anything that still stands");
+        last.map(|commit| commit.session.clone()).ok_or_else(none)
+    }
+
     /// The spec without what one session changed: that one and no other whose name begins alike.
     /// The last change is taken back first; every place that something else was put since is told.
     ///
@@ -179,9 +189,12 @@ impl Commit {
             let record = record.with("proposal", one.proposal.clone()).with("changes", list(&one.changes));
             Value::from(record.with("tasks", tasks).with("map", map))
         };
+        let file = Record::new().with("path", "spec.json").with("digest", self.spec.as_str()).with("executable", false);
         Record::new()
             .with("kind", KIND)
             .with("spec", self.spec.as_str())
+            // What the host puts beside the run.
+            .with("files", vec![Value::from(file)])
             .with("parent", self.parent.as_deref())
             .with("anchor", self.anchor.as_str())
             .with("session", self.session.as_str())

@@ -167,11 +167,14 @@ impl Edit {
         payload.only(&[need, may].concat())?;
         need.iter().try_for_each(|key| payload.need(key).map(drop))?;
         let agent = agent(op, &payload, fields.text("target")?)?;
+        // Kept apart, so that an edit that names the agent it would be about anyway is the same edit.
+        let mut own = payload.record().clone();
+        own.remove("agent");
         let mut edit = Edit {
             id: String::new(),
             op,
             agent,
-            payload: payload.record().clone(),
+            payload: own,
             why: fields.text("rationale")?.unwrap_or_default().to_owned(),
             refs: fields.texts("references")?.unwrap_or_default(),
         };

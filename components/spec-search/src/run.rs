@@ -25,7 +25,7 @@ const CODE: &str = "bad-config";
 
 /// Faults that say nothing about what was tried: once in a run, a session that ended with one is
 /// begun again.
-const INFRASTRUCTURE: [&str; 6] = ["machine", "scorer-failed", "transport", "timeout", "rate-limited", "server-error"];
+const INFRASTRUCTURE: [&str; 3] = ["machine", "scorer-failed", "model-failed"];
 
 /// What is asked for.
 enum Action {
@@ -53,7 +53,7 @@ impl Given {
             "run" => Action::Run,
             "approve" => Action::Approve(text("edit")?),
             "reject" => Action::Reject(text("edit")?),
-            "rollback" => Action::Rollback(text("to")?),
+            "rollback" => Action::Rollback(table.text("to")?.unwrap_or_default().to_owned()),
             other => {
                 let message = format!("{other:?} is none of run, approve, reject, rollback");
                 return Err(table.refuse("action", message).into());
@@ -91,6 +91,10 @@ pub fn run(lent: &mut impl Lent, config: &str) -> Result<Value, Fault> {
     let given = Given::read(&config)?;
     let table = config.get("settings").cloned().unwrap_or(Value::Null);
     let settings = Settings::read(&table)?;
+    if settings.eligible.max_age_days.is_some() && given.now == 0 {
+        let message = "max_age_days says how old traces may be, and the run was not told what day it is";
+        return Err(Fault::new("no-time", message));
+    }
     let (list, record) = (|| Value::List(vec![]), || Value::from(Record::new()));
     let tasks = given.input(lent, "tasks", None)?;
     let files = given.input(lent, "files", Some(record()))?;
@@ -305,6 +309,11 @@ fn decided<L: Lent>(
 
 fn rolled_back<L: Lent>(mut driver: Driver<'_, L>, session: &str, actor: &str) -> Result<Value, Fault> {
     let before = driver.head.spec.clone();
+    let last = match session {
+        "" => driver.head.last_session(driver.lent)?,
+        named => named.to_owned(),
+    };
+    let session = last.as_str();
     let mut report = match driver.head.without(driver.lent, session) {
         Err(faults) => {
             let only = faults.len() == 1 && faults[0].code != "conflict";
@@ -412,7 +421,8 @@ impl Report {
                 driver.head.commit.pending.iter().map(|one| one.id.as_str().into()).collect::<Vec<Value>>(),
             )
             .with("scores", scores)
-            .with("timeline", timeline)
+            // What a person decided is told beside what the search did, and not instead of it.
+            .with(if self.stop.is_some() { "timeline" } else { "entries" }, timeline)
             .into()
     }
 

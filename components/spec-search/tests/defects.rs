@@ -82,6 +82,9 @@ fn d05_a_rollback_takes_back_one_session_and_a_second_one_is_refused() {
     assert_eq!(house.act(r#""action":"rollback","to":"s1""#).expect_err("twice").code, "rolled-back");
     assert_eq!(house.act(r#""action":"rollback","to":"s""#).expect_err("a prefix").code, "no-such-session");
     assert_eq!(house.act(r#""action":"rollback","to":"s5""#).expect_err("it changed nothing").code, "no-such-session");
+    house.act(r#""action":"rollback""#).expect("the last that stands: s11");
+    assert_eq!(house.spec_now(), common::spec(), "every byte");
+    assert_eq!(house.act(r#""action":"rollback""#).expect_err("nothing is left").code, "no-such-session");
 }
 
 #[test]
@@ -144,6 +147,15 @@ fn d11_no_task_that_decides_is_ever_shown_to_the_teacher() {
             assert!(!ask.text.contains(&format!("\"{}\"", text(task, "input"))) && ask.text != text(task, "input"));
         }
     }
+}
+
+#[test]
+fn d11_how_old_traces_are_is_not_guessed() {
+    let mut house =
+        House::new(teacher(helpful)).with(r#""min_traces":1,"max_sessions":1,"eligible":{"max_age_days":2}"#);
+    house.traces = r#"[{"id":"a","input":"x","started_at":1}]"#.to_owned();
+    let report = house.run().expect("a report");
+    assert_eq!(sessions(&report)[0].get("left_out").expect("counts").to_string(), r#"{"too-old":1}"#);
 }
 
 #[test]

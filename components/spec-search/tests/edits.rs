@@ -88,6 +88,17 @@ fn every_operation_changes_exactly_one_place() {
 }
 
 #[test]
+fn an_edit_that_was_kept_is_the_same_edit_when_it_is_read_again() {
+    for (op, payload, ..) in WORKING {
+        let one = edit(op, payload);
+        let again = Edit::read(&one.to_value(), "").expect("read again");
+        assert_eq!((again.id.as_str(), again.agent.as_str()), (one.id.as_str(), one.agent.as_str()), "{op}");
+    }
+    let named = edit("replace_system_prompt", r#"{"agent":"default","new_content":"x"}"#);
+    assert_eq!(named.id, edit("replace_system_prompt", r#"{"new_content":"x"}"#).id);
+}
+
+#[test]
 fn four_primitives_can_be_edited_and_learning_cannot() {
     for primitive in [Primitive::Intelligence, Primitive::Engine, Primitive::Agents, Primitive::ToolsAndMemory] {
         assert!(Op::ALL.iter().any(|op| op.primitive() == primitive), "{primitive:?}");

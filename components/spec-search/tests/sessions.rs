@@ -235,6 +235,7 @@ fn a_person_may_reject_and_what_was_approved_is_judged_like_any_other() {
         .collect();
     let rejected = house.act(&format!(r#""action":"reject","edit":"{}""#, ids[0])).expect("a report");
     assert_eq!(statuses(&rejected), ["rejected_by_user"]);
+    assert!(rejected.to_string().contains(&ids[0]), "under the name that it was asked for by");
     assert!(rejected.to_string().contains("s1 is awaiting_review, 2 to decide"));
     let judged = house.act(&format!(r#""action":"approve","edit":"{}""#, ids[1])).expect("a report");
     assert_eq!((statuses(&judged), text(&judged, "status")), (vec!["rejected_by_gate".to_owned()], "failed"));

@@ -257,7 +257,7 @@ impl Lent for House {
 /// The statuses of edits in a report, with their reasons.
 pub fn edits(report: &Value) -> Vec<(String, String)> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_text).unwrap_or_default().to_owned();
-    let timeline = report.get("timeline").and_then(Value::as_list).expect("a timeline");
+    let timeline = report.get("timeline").or(report.get("entries")).and_then(Value::as_list).expect("a timeline");
     let edits = timeline.iter().filter(|one| text(one, "kind") == "edit");
     edits.map(|one| (text(one, "status"), text(one, "reason"))).collect()
 }
