@@ -9,6 +9,15 @@
 //! [`autonomy`], [`gate`], [`sample`], [`stagnation`], [`reward`], [`budget`]. The driver over them:
 //! [`mod@run`], [`driver`], with what the host lends in [`lent`].
 
+#[allow(missing_docs, unused_qualifications, clippy::all)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: ["../../wit/pass", "../../wit/host", "../../wit/driver"],
+        world: "auto:driver/spec-search",
+        generate_all,
+    });
+}
+
 pub mod amount;
 pub mod apply;
 pub mod autonomy;
@@ -17,6 +26,7 @@ pub mod budget;
 pub mod catalog;
 pub mod cluster;
 pub mod commit;
+mod component;
 pub mod corpora;
 pub mod driver;
 pub mod edit;
@@ -39,5 +49,6 @@ pub mod trace;
 pub mod train;
 pub mod words;
 
+pub use component::SpecSearch;
 pub use fields::Fields;
 pub use refusal::Refusal;

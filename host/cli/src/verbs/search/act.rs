@@ -7,11 +7,11 @@ use auto_schema::shown;
 use clap::Args;
 
 use super::RunsFolder;
-use super::folder::Run;
+use super::folder::{Run, is_failed};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::options::Global;
-use crate::reply::Reply;
+use crate::reply::{Exit, Reply};
 
 /// Say yes or no to an edit that waits
 ///
@@ -79,6 +79,10 @@ impl Common {
         let done = run.drive(global, &toolbox, what.with("actor", self.actor.as_str()), None, false)?;
         let text = |key: &str| shown(done.get(key).and_then(Value::as_text).unwrap_or_default()).to_string();
         let fields = done.as_record().cloned().unwrap_or_default();
-        Ok(Reply::done(&text("status").replace('_', "-"), format!("{}: {}", run.id, text("why")), fields))
+        let mut reply = Reply::done(&text("status").replace('_', "-"), format!("{}: {}", run.id, text("why")), fields);
+        if is_failed(&done) {
+            (reply.exit, reply.failed) = (Exit::Refused, true);
+        }
+        Ok(reply)
     }
 }

@@ -318,8 +318,20 @@ fn acted(done: &Value, earlier: &Value) -> Value {
         .with("target", "head")
         .with("status", text("status"))
         .with("reason", text("why"));
-    timeline.push(note.into());
+    match done.get("entries").and_then(Value::as_list) {
+        Some(entries) => timeline.extend(entries.iter().cloned()),
+        None => timeline.push(note.into()),
+    }
     whole.set("timeline", timeline);
+    // Whoever keeps a queue says what is left of it, and what counts now.
+    if let Some(pending) = done.get("pending").and_then(Value::as_list).filter(|_| !is_failed(earlier)) {
+        whole.set("status", if pending.is_empty() { "complete" } else { "awaiting_review" });
+    }
+    for key in ["pending", "after", "spec"] {
+        if let Some(value) = done.get(key) {
+            whole.set(key, value.clone());
+        }
+    }
     if let Some(head) = done.get("head") {
         whole.set("head", head.clone());
     }
