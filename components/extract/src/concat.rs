@@ -88,7 +88,7 @@ pub fn deduce(
         let (parts, cost) = Search::new(targets, &sample, rows, material, meter).shortest(most, meter)?;
         let wrong = rows.iter().find(|&&row| !spells(targets[row], row, &parts, material));
         match wrong {
-            None => return Some((related(parts, targets, rows, material), cost)),
+            None => return Some((constant(related(parts, targets, rows, material), rows), cost)),
             Some(_) if sample.len() >= MAX_WIDTH || meter.spent() => return None,
             Some(&row) => sample.push(row),
         }
@@ -110,6 +110,25 @@ fn related(parts: Vec<Part>, targets: &[&str], rows: &[usize], material: &Materi
     let related: Vec<Part> = parts.iter().map(swap).collect();
     let fits = rows.iter().all(|&row| spells(targets[row], row, &related, material));
     if fits { related } else { parts }
+}
+
+/// The parts with what is printed as it is where it is the same in every row: digits that no row
+/// changes are not computed, whatever happens to give them.
+fn constant(parts: Vec<Part>, rows: &[usize]) -> Vec<Part> {
+    let mut plain: Vec<Part> = Vec::new();
+    for part in parts {
+        let text = match &part {
+            Part::Constant(text) => Some(text.clone()),
+            Part::Printed(derived) => derived.same(rows).map(str::to_owned),
+            _ => None,
+        };
+        match (text, plain.last_mut()) {
+            (Some(text), Some(Part::Constant(before))) => before.push_str(&text),
+            (Some(text), _) => plain.push(Part::Constant(text)),
+            (None, _) => plain.push(part),
+        }
+    }
+    plain
 }
 
 impl Part {

@@ -62,6 +62,17 @@ pub struct Derived {
     pub lengths: Vec<u32>,
 }
 
+impl Derived {
+    /// What a number that was rounded is printed as, where it is the same in some rows, two at least.
+    pub fn same(&self, rows: &[usize]) -> Option<&str> {
+        let [first, others @ ..] = rows else { return None };
+        let text = self.texts.get(*first)?.as_deref()?;
+        let rounded = self.printed.op == Op::PrintNumber && self.printed.rounded;
+        let alike = others.iter().all(|row| self.texts[*row].as_deref() == Some(text));
+        (rounded && alike && !others.is_empty()).then_some(text)
+    }
+}
+
 /// The most numbers of the input that are tried.
 const MAX_SOURCES: usize = 16;
 

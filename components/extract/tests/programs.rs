@@ -57,6 +57,23 @@ fn fields_and_parts_of_texts() {
 }
 
 #[test]
+fn digits_that_are_the_same_in_every_output_are_a_constant() {
+    let rows = [(100, "mia_li"), (50, "raj_lee"), (200, "omar_rossi"), (75, "noah_muller")];
+    let examples: Vec<Example> = rows
+        .iter()
+        .map(|(amount, user)| {
+            let input = format!(r#"{{"amount": {amount}, "user": "{user}"}}"#);
+            let output = format!(r#""Certificate certificate_3221322 added to user {user} with amount {amount}.""#);
+            example(&input, &output)
+        })
+        .collect();
+    assert_eq!(
+        best(&examples).to_string(),
+        r#"concat("Certificate certificate_3221322 added to user ", $.user, " with amount ", text($.amount), ".")"#
+    );
+}
+
+#[test]
 fn characters_of_words() {
     let names = texts(&["Ana Novak", "Bo Li", "Chris van Dam", "Dee Ng"]);
     let program = best(&behaviour("join(map(words($.t), x => upper(substr(x, 0, 1))), \"\")", names));
