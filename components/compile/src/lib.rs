@@ -22,14 +22,15 @@ mod config;
 mod draft;
 mod folds;
 mod judge;
+mod margin;
 mod mixed;
 mod model;
 mod report;
+mod rule;
 mod table;
 mod teacher;
+mod trust;
 mod wire;
-
-use std::borrow::Cow;
 
 use auto_json::Value;
 use auto_schema::contract::{Contract, Divergent, Match};
@@ -37,17 +38,15 @@ use auto_schema::ir::{Body, Graph};
 
 use auto::host::artifact::{Draft, seal};
 use auto::host::jobs::{Backend, Task};
-use auto::host::{evidence, jobs, progress, sandbox};
-use auto::pass::check::check;
-use auto::pass::emit::emit;
+use auto::host::{evidence, jobs, progress};
 use auto::pass::extract::{Budget, Candidate, Hints, Search};
-use auto::pass::optimize::rewrite;
 use auto::pass::propose::Proposal;
-use auto::pass::types::{Fault, Observation, Outcome, Scored, Witness};
+use auto::pass::types::{Fault, Observation, Witness};
 use bindings::{auto, exports};
 use chain::Made;
 use config::{Config, Synth};
 use report::Report;
+use rule::{Work, Wrong};
 use teacher::Asked;
 
 /// All parts per million.
@@ -139,7 +138,7 @@ fn compiled(
     };
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
     let mut folds = folds::folds(&inputs, config.folds, config.seed);
-    let work = Work { config, contract, known: &known };
+    let work = Work { config, contract, observations, known: &known, taught: &taught };
     if config.synth == Synth::Teacher {
         // The others were shown to the teacher, and say nothing of what its ideas do elsewhere.
         folds.truncate(1);
@@ -175,42 +174,6 @@ fn compiled(
     work.concluded(best, wrong, &folds, searches, report)
 }
 
-/// What a program is to be made for.
-struct Work<'w> {
-    config: &'w Config,
-    contract: &'w Contract,
-    known: &'w [Observation],
-}
-
-/// The observations that a program says it gets wrong, and how many may be.
-struct Wrong<'w> {
-    rows: &'w [u32],
-    max_ppm: u32,
-}
-
-impl Work<'_> {
-    /// From a program to a draft, or none where it does not fit; `without` are what was found
-    /// without each fold.
-    fn concluded(
-        &self,
-        best: Candidate,
-        wrong: Wrong<'_>,
-        folds: &[Vec<usize>],
-        without: impl Iterator<Item = Result<Search, Fault>>,
-        report: &mut Report,
-    ) -> Result<Option<Draft>, Fault> {
-        let Work { config, contract, known } = *self;
-        let Some(fitted) = checked(&best, wrong.rows, wrong.max_ppm, known, report)? else { return Ok(None) };
-
-        let optimized = optimized(config, &best.program, &fitted, report)?;
-        let held_out = held_out(optimized.is_some(), known, folds, without)?;
-        report.held_out(&held_out, folds.len());
-        let program = optimized.unwrap_or(best.program);
-        let program = draft::guarded(config, contract, known, program, &held_out, report)?;
-        draft::drafted(program, held_out, report).map(Some)
-    }
-}
-
 /// How many of the `known` observations a program may get wrong, in parts per million: as many
 /// as the contract allows, less those that have no one output.
 fn wrong_max_ppm(contract: &Contract, observations: &[Observation], known: usize) -> u32 {
@@ -219,72 +182,6 @@ fn wrong_max_ppm(contract: &Contract, observations: &[Observation], known: usize
     let unsettled = observations.iter().filter(|one| !settled(one)).count() as u64;
     let ppm = (allowed.saturating_sub(unsettled) * u64::from(MILLION)).div_ceil((known as u64).max(1));
     u32::try_from(ppm).unwrap_or(MILLION).min(MILLION)
-}
-
-/// The observations that the program gives, where it gives all but those that it says it does
-/// not, and these are no more than may be wrong; they are named.
-fn checked<'k>(
-    best: &Candidate,
-    wrong: &[u32],
-    wrong_max_ppm: u32,
-    known: &'k [Observation],
-    report: &mut Report,
-) -> Result<Option<Cow<'k, [Observation]>>, Fault> {
-    let is_wrong = |row: usize| u32::try_from(row).is_ok_and(|row| wrong.contains(&row));
-    let missed: Vec<Observation> = wrong.iter().filter_map(|&row| known.get(row as usize)).cloned().collect();
-    let fitted = match missed.as_slice() {
-        [] => Cow::Borrowed(known),
-        _ => known.iter().enumerate().filter(|(row, _)| !is_wrong(*row)).map(|(_, one)| one.clone()).collect(),
-    };
-    let finding = check(&best.program, &fitted)?;
-    if let Some(counterexample) = finding.counterexamples.first() {
-        report.contradicted(finding.checked - finding.agreeing, counterexample);
-        return Ok(None);
-    }
-    let allowed = known.len() as u64 * u64::from(wrong_max_ppm) / u64::from(MILLION);
-    if missed.len() as u64 > allowed {
-        report.refused("check", format!("the program is wrong on {} observations, {allowed} may be", missed.len()));
-        return Ok(None);
-    }
-    report.passed("check", format!("fits {} of {} observations", finding.agreeing, known.len()));
-    if !missed.is_empty() {
-        report.missed(&check(&best.program, &missed)?.counterexamples, &missed);
-    }
-    Ok(Some(fitted))
-}
-
-/// The program as the optimize pass rewrites it, where that is asked for and fits every
-/// observation as the program itself does.
-fn optimized(
-    config: &Config,
-    program: &[u8],
-    known: &[Observation],
-    report: &mut Report,
-) -> Result<Option<Vec<u8>>, Fault> {
-    if !config.optimize {
-        return Ok(None);
-    }
-    let rewritten = rewrite(program)?;
-    if rewritten == program {
-        return Ok(Some(rewritten));
-    }
-    let finding = check(&rewritten, known)?;
-    match finding.counterexamples.first() {
-        None => {
-            report.optimized(finding.checked, source(&rewritten).as_deref());
-            Ok(Some(rewritten))
-        }
-        Some(counterexample) => {
-            let why = format!(
-                "what optimize made of the program gives {} for {}, where it gave {}; the program stays as it was",
-                counterexample.got.as_deref().unwrap_or("nothing"),
-                counterexample.input,
-                counterexample.expected
-            );
-            report.remark("optimize", why);
-            Ok(None)
-        }
-    }
 }
 
 /// The text of a program of one expression.
@@ -324,7 +221,7 @@ fn program(
         return None;
     };
     report.passed("table", format!("{} recorded inputs, because the contract says memorise = true", known.len()));
-    Some(Ok((Candidate { program, cost: u32::MAX, text }, Vec::new())))
+    Some(Ok((Candidate { program, cost: table::COST, text }, Vec::new())))
 }
 
 /// What a program can be made from: observations with one output and no error, those with several
@@ -413,36 +310,6 @@ pub(crate) fn synthesize(
     let results = jobs::run(&Backend::Wasm, &tasks)?;
     progress::report("extract", tasks.len() as u64, Some(tasks.len() as u64));
     Ok(results.into_iter().map(|result| result.and_then(|text| wire::search(&text))).collect())
-}
-
-/// Runs, for each fold, the program found without it on the inputs held out, in the
-/// sandbox. A fold without a program abstains on all of its inputs.
-fn held_out(
-    optimize: bool,
-    known: &[Observation],
-    folds: &[Vec<usize>],
-    searches: impl Iterator<Item = Result<Search, Fault>>,
-) -> Result<Vec<Scored>, Fault> {
-    let mut scored = Vec::new();
-    for (number, (fold, search)) in folds.iter().zip(searches).enumerate() {
-        progress::report("fold", number as u64, Some(folds.len() as u64));
-        let inputs: Vec<String> = fold.iter().map(|&row| known[row].input.clone()).collect();
-        let program = search_result(search)?.ok().and_then(|search| search.found.into_iter().next());
-        let outcomes: Vec<Outcome> = match program {
-            Some(found) => {
-                // Rewritten as the whole one is, so that the figure says something of that too.
-                let program = if optimize { rewrite(&found.program)? } else { found.program };
-                let module = emit(&program)?.module;
-                sandbox::run(&module, &inputs)?.into_iter().map(|replay| replay.outcome).collect()
-            }
-            None => inputs.iter().map(|_| Outcome::Abstain(report::no_program())).collect(),
-        };
-        for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
-            let expected = known[row].outputs[0].output.clone();
-            scored.push(Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() });
-        }
-    }
-    Ok(scored)
 }
 
 /// A result of a task, unless its component broke: that says nothing about the task, so the

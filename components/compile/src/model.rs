@@ -15,7 +15,7 @@ use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::mixed::{self, Rule};
 use crate::report::{self, Report};
-use crate::{classes, draft, fault, folds, unbroken, usual, wire};
+use crate::{classes, draft, fault, folds, margin, unbroken, usual, wire};
 
 const TRAIN: &str = "auto:pass/distill@0.1.0#train";
 
@@ -32,7 +32,27 @@ const SILENT_ERROR: u32 = 10_000;
 /// All of it, in parts per million.
 const WHOLE: u32 = 1_000_000;
 
-/// A draft with a model in it; the fault says why there is none.
+/// A program with a model in it, and what was held out of it.
+pub struct Made {
+    /// With limits for its doubts and a guard, unless the contract wants none.
+    pub program: Vec<u8>,
+    /// What the whole of it says of inputs that it was made without.
+    pub held_out: Vec<Scored>,
+    folds: usize,
+}
+
+impl Made {
+    /// Says what was held out, and code of the program.
+    pub fn drafted(self, report: &mut Report) -> Result<Draft, Fault> {
+        report.held_out(&self.held_out, self.folds);
+        if let Some(classes) = classes::told(&self.held_out) {
+            report.remark("classes", classes);
+        }
+        draft::drafted(self.program, self.held_out, report)
+    }
+}
+
+/// A draft with a model in it, where there is no rule; none where nothing can be trained.
 pub fn compiled(
     config: &Config,
     contract: &Contract,
@@ -40,6 +60,23 @@ pub fn compiled(
     why_no_rule: &str,
     report: &mut Report,
 ) -> Result<Option<Draft>, Fault> {
+    let mut own = Report::default();
+    let made = made(config, contract, known, &mut own)?;
+    match made {
+        Some(_) => report.remark("extract", why_no_rule),
+        None => report.refused("extract", why_no_rule),
+    }
+    report.append(own);
+    made.map(|made| made.drafted(report)).transpose()
+}
+
+/// A program with a model in it; none where a rung refused.
+pub fn made(
+    config: &Config,
+    contract: &Contract,
+    known: &[Observation],
+    report: &mut Report,
+) -> Result<Option<Made>, Fault> {
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
     let count = if known.len() < FEW { known.len() } else { config.folds };
     let folds = folds::folds(&inputs, count, config.seed);
@@ -49,18 +86,19 @@ pub fn compiled(
     let whole = match unbroken(whole)? {
         Ok(whole) => whole,
         Err(fault) => {
-            report.refused("extract", why_no_rule);
             report.refused("distill", fault.message);
             return Ok(None);
         }
     };
-    report.remark("extract", why_no_rule);
     report.passed("distill", whole.text.clone());
     whole.notes.iter().for_each(|note| report.remark("distill", note));
     let models = models.map(|model| Ok(unbroken(model)?.ok())).collect::<Result<Vec<Option<Trained>>, Fault>>()?;
     let scored = scored(known, &folds, &models)?;
-    let guarded = contract.guard == GuardPolicy::Auto;
-    if scored.is_empty() && guarded {
+    if contract.guard != GuardPolicy::Auto {
+        draft::unguarded(report);
+        return Ok(Some(Made { program: whole.program, held_out: scored, folds: folds.len() }));
+    }
+    if scored.is_empty() {
         report
             .refused("risk", "nothing could be held out, so nothing says when the model is right; record more inputs");
         return Ok(None);
@@ -70,20 +108,11 @@ pub fn compiled(
         silent_error: contract.acceptance.max_silent_error_ppm.unwrap_or(SILENT_ERROR),
         confidence: contract.acceptance.silent_error_confidence(),
     };
-    let (program, held_out) = if guarded {
-        let careful = Careful { policy };
-        let (program, controlled) = careful.program(&whole.program, known, &scored)?;
-        promise(&controlled, &policy, report);
-        (program, careful.held_out(known, &folds, &models, &scored)?)
-    } else {
-        draft::unguarded(report);
-        (whole.program, scored)
-    };
-    report.held_out(&held_out, folds.len());
-    if let Some(classes) = classes::told(&held_out) {
-        report.remark("classes", classes);
-    }
-    draft::drafted(program, held_out, report).map(Some)
+    let careful = Careful { policy, margin: margin::chosen(&scored) };
+    let (program, controlled) = careful.program(&whole.program, known, &scored)?;
+    promise(&controlled, &policy, report);
+    let held_out = careful.held_out(known, &folds, &models, &scored)?;
+    Ok(Some(Made { program, held_out, folds: folds.len() }))
 }
 
 /// Trains on everything, then once without each fold, on all cores; in that order.
@@ -155,6 +184,8 @@ fn opened(outcome: Outcome) -> (Outcome, Vec<u32>) {
 /// How limits are set.
 struct Careful {
     policy: risk::Policy,
+    /// What is given up where too few are held out to promise anything.
+    margin: u32,
 }
 
 impl Careful {
@@ -165,7 +196,10 @@ impl Careful {
         known: &[Observation],
         scored: &[Scored],
     ) -> Result<(Vec<u8>, Controlled), Fault> {
-        let controlled = control(program, scored, self.policy)?;
+        let mut controlled = control(program, scored, self.policy)?;
+        if !controlled.promised {
+            controlled = control(program, &margin::kept(scored, self.margin), self.policy)?;
+        }
         // What is new is for the model to doubt, which keeps the quantile: a second one for the
         // sketches would give up as much again. They keep out what is newer than anything held out.
         let policy = guard::Policy { quantile: WHOLE };

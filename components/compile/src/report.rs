@@ -7,6 +7,7 @@ use crate::bindings::auto::pass::check::Counterexample;
 use crate::bindings::auto::pass::extract::{Candidate, Search};
 use crate::bindings::auto::pass::gate::{Finding, Status};
 use crate::bindings::auto::pass::types::{Novelty, Observation, Outcome, Scored};
+use crate::trust::Tally;
 
 /// The most observations that are named one by one.
 const MOST_NAMED: usize = 100;
@@ -36,6 +37,16 @@ impl Report {
         self.rungs.push((rung, "refused", why.into()));
     }
 
+    /// What another way came to, after what was said so far.
+    pub fn append(&mut self, other: Report) {
+        self.rungs.extend(other.rungs);
+    }
+
+    /// The rungs of a way that was not taken: nothing of it ended the job.
+    pub fn append_untaken(&mut self, other: Report) {
+        self.rungs.extend(other.rungs.into_iter().map(|(rung, _, why)| (rung, "remark", why)));
+    }
+
     /// What became of an operation of a chain.
     pub fn stage(&mut self, stage: &str, status: &'static str, what: &str) {
         self.rungs.push(("stage", status, format!("{stage}: {what}")));
@@ -55,6 +66,53 @@ impl Report {
                 .with("first", question.first.as_str())
                 .with("other", question.other.as_str());
             self.details.set("question", asked);
+        }
+    }
+
+    /// What was found without some inputs is wrong on too many of them.
+    pub fn doubted(&mut self, held_out: &[Scored]) {
+        let tally = Tally::of(held_out);
+        let wrong = held_out.iter().filter_map(|row| match &row.outcome {
+            Outcome::Answer(answer) if *answer != row.expected => Some((row, answer.as_str())),
+            _ => None,
+        });
+        let example = wrong.min_by_key(|(row, _)| (row.input.len(), row.input.as_str()));
+        let example = example.map_or_else(String::new, |(row, answer)| {
+            format!("; for {} a rule found without it gives {answer}, recorded was {}", row.input, row.expected)
+        });
+        let why = format!(
+            "the rule may fit by chance: {} of {} inputs are answered wrongly by rules found without them{example}; \
+             record more inputs like it",
+            tally.wrong, tally.rows
+        );
+        self.remark("trust", why);
+    }
+
+    /// The rule is kept to the inputs that are known and to the branches that held.
+    pub fn narrowed(&mut self, (held, branches): (u32, u32), tally: Tally) {
+        let Tally { right, wrong, rows } = tally;
+        let through = match held {
+            0 => "nothing else".to_owned(),
+            held => format!("through {held} of its {branches} branches what was not recorded"),
+        };
+        let why = format!(
+            "the rule answers what was recorded and {through}: of {rows} held-out inputs {right} rightly, {wrong} wrongly"
+        );
+        self.passed("narrow", why);
+        let figures = Record::new()
+            .with("branches", branches)
+            .with("held", held)
+            .with("rows", rows)
+            .with("right", right)
+            .with("wrong", wrong);
+        self.details.set("narrowed", figures);
+    }
+
+    /// A model is taken in place of the rule: what was said of the rule is not of the artifact.
+    pub fn left_for_a_model(&mut self) {
+        let rule = self.details.remove("program");
+        if let Some(rule) = rule {
+            self.details.set("rule", rule);
         }
     }
 

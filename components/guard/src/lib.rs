@@ -16,12 +16,14 @@
 
 mod assess;
 mod calibrate;
+mod narrow;
 mod profile;
 mod risk;
 mod sketch;
 
 pub use assess::{Novelty, assess};
 pub use calibrate::{HeldOut, calibrate};
+pub use narrow::{Answer, Narrowed, narrow};
 pub use risk::{Answered, Controlled, Policy, control};
 
 use auto_json::Value;
@@ -31,12 +33,12 @@ use auto_kit::{Fault, json, types};
 mod bindings {
     wit_bindgen::generate!({
         path: "../../wit/pass",
-        world: "model-guarding",
+        world: "rule-guarding",
         with: { "auto:pass/types@0.1.0": auto_kit::types },
     });
 }
 
-use bindings::exports::auto::pass::{guard as wit, risk as wit_risk};
+use bindings::exports::auto::pass::{guard as wit, narrow as wit_narrow, risk as wit_risk};
 
 /// What the host calls.
 pub struct Component;
@@ -87,6 +89,37 @@ impl wit_risk::Guest for Component {
             promised: controlled.promised,
         })
     }
+}
+
+impl wit_narrow::Guest for Component {
+    fn narrow(
+        program: Vec<u8>,
+        known: Vec<String>,
+        held_out: Vec<types::Scored>,
+        least: u32,
+    ) -> Result<wit_narrow::Narrowed, Fault> {
+        let known = known.iter().enumerate().map(|(index, input)| json(input, &format!("/known/{index}")));
+        let known = known.collect::<Result<Vec<Value>, Fault>>()?;
+        let answers = held_out.iter().enumerate().map(read_answer).collect::<Result<Vec<_>, Fault>>()?;
+        let narrowed = narrow(auto_kit::graph(&program)?, &known, &answers, least)?;
+        Ok(wit_narrow::Narrowed {
+            program: narrowed.program.to_bytes().map_err(|_| Fault::new("bad-graph", "the branches do not fit"))?,
+            held: narrowed.held,
+            branches: narrowed.branches,
+        })
+    }
+}
+
+fn read_answer((index, row): (usize, &types::Scored)) -> Result<Answer, Fault> {
+    let answer = match &row.outcome {
+        types::Outcome::Answer(answer) => Some(json(answer, &format!("/held-out/{index}/outcome"))?),
+        types::Outcome::Abstain(_) => None,
+        // What fails is not right.
+        _ => Some(Value::Null),
+    };
+    let input = json(&row.input, &format!("/held-out/{index}/input"))?;
+    let expected = json(&row.expected, &format!("/held-out/{index}/expected"))?;
+    Ok(Answer { input, expected, answer })
 }
 
 fn read_held_out((index, row): (usize, &types::Scored)) -> Result<HeldOut, Fault> {

@@ -146,6 +146,7 @@ operators! {
     ReadCsv "read_csv" 2 2 "(text, separator: text) -> list<text>" 6 "The fields of a line of CSV.";
     ReadJson "read_json" 1 1 "(text) -> any" 6 "The value that a JSON text says.";
     PrintJson "print_json" 1 1 "(any) -> text" 6 "The canonical JSON text of a value.";
+    Digest "digest" 1 1 "(any) -> int" 16 "A number of 63 bits that stands for the value: FNV-1a of its canonical JSON text. Others may have it too, if seldom.";
     Sum "sum" 1 1 "(list<number>) -> number" 5 "The sum; 0 of an empty list.";
     Min "min" 1 1 "(list<number>) -> number" 6 "The least item, the first of equals.";
     Max "max" 1 1 "(list<number>) -> number" 6 "The greatest item, the first of equals.";

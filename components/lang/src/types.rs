@@ -272,6 +272,7 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
         Op::ReadCsv => all(&[Type::Text]).map(|()| texts),
         Op::ReadJson => all(&[Type::Text]).map(|()| Type::Json),
         Op::PrintJson => Ok(Type::Text),
+        Op::Digest => Ok(Type::Int),
         Op::Count => item().map(|_| Type::Int),
         Op::Sum | Op::Min | Op::Max => {
             let item = item()?;

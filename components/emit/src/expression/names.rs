@@ -191,6 +191,7 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::ReadCsv, _) => "rt_read_csv",
         (Op::ReadJson, _) => "rt_read_json",
         (Op::PrintJson, _) => "rt_print_json",
+        (Op::Digest, _) => "rt_digest",
         (Op::ReadDate, _) => "rt_read_date",
         (Op::PrintDate, _) => "rt_print_date",
         (Op::DatePart, _) => "rt_date_part",

@@ -79,6 +79,7 @@ pub const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
         (Text, "recase(#, ?)", &[Text], None),
         (Text, "unaccent(#)", &[Text], None),
         (Text, "print_json(#)", &[Any], None),
+        (Number, "digest(#)", &[Any], None),
         (Number, "find(#, #)", &[Text, Text], None),
         (Number, "occurrences(#, #)", &[Text, Text], None),
         (Number, "index_of(#, #)", &[Texts, Text], None),

@@ -79,6 +79,7 @@ fn unary(op: Op, a: &Value) -> Option<Value> {
         Op::ReadQuery => records::read_query(a.as_text()?),
         Op::ReadJson => records::read_json(a.as_text()?),
         Op::PrintJson => records::print_json(a),
+        Op::Digest => Some(Value::integer(text::digest(a.canonical().as_str().as_bytes()))),
         Op::Not => Some(Value::Bool(!a.as_bool()?)),
         Op::IsNull => Some(Value::Bool(*a == Value::Null)),
         Op::First => a.as_list()?.first().cloned(),

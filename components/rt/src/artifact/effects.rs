@@ -15,6 +15,7 @@ use super::input::rt_read;
 use super::node::{Handle, Member, Node, UNDEFINED, get, put};
 use super::outcome::{bad_input, json_error, returned, rt_abstain, rt_answer, rt_unsupported};
 use super::output;
+use crate::kernels::text::{FNV, fnv};
 
 /// The most bytes of a state. A call that would need more abstains.
 const MAX_STATE: usize = 1 << 20;
@@ -134,11 +135,8 @@ fn checked(state: &'static [u8]) -> Result<&'static [u8], &'static str> {
     Ok(lines)
 }
 
-/// FNV-1a (Fowler, Noll, Vo), 64 bits. A change of one byte always gives another one, since
-/// each step is a bijection; it is no defence against anybody.
 fn checksum(head: &[u8], lines: &[u8]) -> u64 {
-    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3);
-    lines.iter().fold(head.iter().fold(0xCBF2_9CE4_8422_2325, step), step)
+    fnv(fnv(FNV, head), lines)
 }
 
 /// Reads input and replies, adds the new reply, and gives the input.

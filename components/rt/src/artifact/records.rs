@@ -8,6 +8,7 @@ use super::node::{Handle, Member, Node, UNDEFINED, get, items, maybe, put, text}
 use super::texts::{listed, written};
 use super::{output, sort};
 use crate::kernels::fields;
+use crate::kernels::text::digest;
 
 fn members(a: Handle) -> Option<&'static [Member]> {
     get(a)?.as_members()
@@ -227,6 +228,15 @@ extern "C" fn rt_print_json(a: Handle) -> Handle {
         output::value(get(a)?, out);
         Some(())
     }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rt_digest(a: Handle) -> Handle {
+    let printed = written(|out| {
+        output::value(get(a)?, out);
+        Some(())
+    });
+    maybe(printed.and_then(|node| Some(Node::small(digest(node.as_text()?.as_bytes())))))
 }
 
 /// A record of a `key` and the `items` that have it.

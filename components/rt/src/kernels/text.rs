@@ -211,6 +211,21 @@ pub fn occurrences(text: &str, part: &str) -> Option<usize> {
     Some(count - 1)
 }
 
+/// A number of 63 bits that stands for some bytes: FNV-1a (Fowler, Noll, Vo; 64 bits) without its
+/// lowest bit, so that it is a whole number that is not negative.
+pub fn digest(bytes: &[u8]) -> i64 {
+    (fnv(FNV, bytes) >> 1) as i64
+}
+
+/// Where [`fnv`] begins.
+pub const FNV: u64 = 0xCBF2_9CE4_8422_2325;
+
+/// FNV-1a (Fowler, Noll, Vo), 64 bits, from what came before on. A change of one byte always gives
+/// another one, since each step is a bijection; it is no defence against anybody.
+pub fn fnv(before: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(before, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
+}
+
 /// The code points from the last to the first.
 pub fn reverse(text: &str, out: &mut impl FnMut(u8)) {
     text.chars().rev().for_each(|character| put(character, out));
