@@ -28,6 +28,10 @@ pub struct Options {
     /// The folder of built components; target/components when left out
     #[arg(long)]
     components: Option<PathBuf>,
+    /// Make --calls calls of this part and nothing else, and time nothing: a pass by its name,
+    /// `instantiation` or `memo_hit`. For counting instructions, by the difference of two counts
+    #[arg(long, value_name = "PART", requires = "calls")]
+    only: Option<String>,
     #[command(flatten)]
     effort: Effort,
 }
@@ -38,6 +42,11 @@ impl Options {
         let folder = self.components.unwrap_or_else(|| repository().join("target/components"));
         let scratch = tempfile::tempdir().context("a temporary folder")?;
         let bench = Bench::new(&folder)?;
+        if let Some(part) = &self.only {
+            let calls = self.effort.calls.unwrap_or(1);
+            bench.repeat(part, calls, scratch.path())?;
+            return Ok(Record::new().with("part", part.as_str()).with("calls", calls));
+        }
         let mut passes = Record::new();
         for pair in bench.pairs()? {
             passes.set(pair.name, bench.compare(&self.effort, &pair)?);
@@ -156,6 +165,32 @@ impl Bench {
             .with("component", figure(times[0].median(), 0))
             .with("native", figure(times[1].median(), 0))
             .with("ratio", figure(times[0].ratio(&times[1]), 3)))
+    }
+
+    /// Calls one part so often.
+    fn repeat(&self, part: &str, calls: u64, scratch: &Path) -> anyhow::Result<()> {
+        let pairs = self.pairs()?;
+        let remembering =
+            Engine::new(EngineOptions { cache: Some(scratch.join("cache")), ..EngineOptions::default() })?;
+        let (engine, pair) = match part {
+            "instantiation" => (&self.engine, None),
+            "memo_hit" => (&remembering, pairs.iter().find(|pair| pair.name == "emit")),
+            name => {
+                let pair = pairs.iter().find(|pair| pair.name == name);
+                (&self.engine, Some(pair.with_context(|| format!("there is no part `{name}`"))?))
+            }
+        };
+        let numbers = [Val::U32(1), Val::U32(2)];
+        for _ in 0..calls {
+            let results = match pair {
+                Some(pair) => engine.call(&self.providers, pair.interface, pair.function, &pair.arguments),
+                None => engine.call(&self.providers, tiny::INTERFACE, "add", &numbers),
+            };
+            let results = results?;
+            ensure!(!matches!(results.first(), Some(Val::Result(Err(_)))), "{part} refuses: {results:?}");
+            engine.take_trace();
+        }
+        Ok(())
     }
 
     /// What the engine itself costs, in nanoseconds.

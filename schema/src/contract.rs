@@ -472,7 +472,12 @@ impl Acceptance {
             record = self.compare.write(record, "match");
         }
         set_option(&mut record, "max_silent_error_ppm", self.max_silent_error_ppm);
-        set_unless(&mut record, "silent_error_confidence_ppm", self.silent_error_confidence_ppm, SILENT_ERROR_CONFIDENCE);
+        set_unless(
+            &mut record,
+            "silent_error_confidence_ppm",
+            self.silent_error_confidence_ppm,
+            SILENT_ERROR_CONFIDENCE,
+        );
         if self.divergent != Divergent::Refuse {
             record.set("divergent", self.divergent.as_str());
         }

@@ -154,7 +154,7 @@ impl Asking {
     /// What was replied before, and what it cost then.
     fn consulted_before(&self, teacher: &dyn Teacher, asked: &Consultation) -> Option<Consulted> {
         let record = consultation(teacher, asked);
-        let text = fs::read_to_string(self.file(record.clone())).ok()?;
+        let text = regular::text(&self.file(record.clone()), LARGEST).ok()?;
         let kept = Value::parse(&text).ok()?;
         let (reply, cost) = (kept.get("reply")?.as_text()?.to_owned(), kept.get("cost")?.as_u64()?);
         let same = Value::from(record.with("reply", reply.as_str()).with("cost", cost)).canonical().as_str() == text;
