@@ -77,6 +77,8 @@ impl Options {
             }
         }
         let seconds = start.elapsed().as_secs_f64();
+        // What is still in the log goes into the file when it is closed.
+        drop(store);
         let bytes = std::fs::metadata(path)?.len();
         Ok(report
             .with("ingested", total.spans)

@@ -40,7 +40,7 @@ fn running_a_damaged_artifact_ends_with_exit_code_6() {
         assert_eq!(code, Some(6), "bit {bit} of byte {at}");
     }
     let text = r#"{"text":"please send the blue key"}"#;
-    assert_eq!(tool.run(&["run", "good.cbin", "--input", text]).status.code(), Some(0));
+    assert_eq!(tool.run(&["run", "shout.cbin", "--input", text]).status.code(), Some(0));
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn an_artifact_that_drifted_gives_its_name_back_to_the_one_before_it_and_then_to
         let reply = server.run("shout", KNOWN);
         assert_eq!(reply.status, 200, "{reply:?}");
         answered.borrow_mut().push(reply.text(&["artifact"]));
-        reply.at(&["tier"]).as_u64() == Some(0) && reply.text(&["abstained", "reason"]) == "drift"
+        let drifted = reply.at(&["tier"]).as_u64() == Some(0) && reply.text(&["abstained", "reason"]) == "drift";
+        drifted && reply.text(&["artifact"]) == first
     });
     let mut answered = answered.into_inner();
     answered.dedup();

@@ -186,6 +186,13 @@ impl<'a> Table<'a> {
     }
 }
 
+/// A decimal number as JSON has it; neither `inf` nor `nan`.
+fn decimal(text: &str) -> Option<Number> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let finite = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    finite.then(|| Number::from_lexeme(text.as_bytes()).ok()).flatten()
+}
+
 /// A value as JSON.
 fn json(value: &DeValue<'_>) -> Option<Value> {
     Some(match value {
@@ -193,7 +200,7 @@ fn json(value: &DeValue<'_>) -> Option<Value> {
         DeValue::Integer(number) => {
             Value::Number(Number::integer(i128::from_str_radix(number.as_str(), number.radix()).ok()?)?)
         }
-        DeValue::Float(number) => Value::Number(Number::from_lexeme(number.as_str().as_bytes()).ok()?),
+        DeValue::Float(number) => Value::Number(decimal(number.as_str())?),
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Array(items) => Value::List(items.iter().map(|item| json(item.get_ref())).collect::<Option<_>>()?),
         DeValue::Table(members) => {
