@@ -184,7 +184,7 @@ impl Random {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (u128::from(self.0) * u128::from(end) >> 64) as u64
+        ((u128::from(self.0) * u128::from(end)) >> 64) as u64
     }
 }
 

@@ -272,13 +272,7 @@ fn score(unit: &str, dimension: &str, text: &str) -> u32 {
                 3
             }
         }
-        ("s04", "Economy") => {
-            if text.len() > 200 {
-                2
-            } else {
-                5
-            }
-        }
+        ("s04", "Economy") if text.len() > 200 => 2,
         _ => 5,
     }
 }

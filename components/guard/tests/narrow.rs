@@ -106,7 +106,7 @@ fn the_members_of_an_object_are_judged_each_by_itself() {
     let rows: Vec<Answer> = (0..20)
         .map(|at| {
             let input = format!("{}{at}", if at % 2 == 0 { "a" } else { "b" });
-            let object = |kind: &str| Value::parse(&format!(r#"{{"id":"{at}","kind":"{kind}"}}"#)).unwrap();
+            let object = |kind: &str| Value::parse(format!(r#"{{"id":"{at}","kind":"{kind}"}}"#)).unwrap();
             let (expected, answer) = if at % 2 == 0 { ("x", "x") } else { ("y", if at == 7 { "x" } else { "y" }) };
             Answer { input: input.into(), expected: object(expected), answer: Some(object(answer)) }
         })
