@@ -308,7 +308,7 @@ fn a_predicate_that_other_runs_contradict_is_refused() {
         let output = steps.len().to_string();
         written.push(write(&tool, number, &format!(r#"{{"k":"{key}","q":{q}}}"#), &output, &steps));
     }
-    tool.prepare(&written, TASK);
+    tool.prepare(&written, &TASK.replace("contract_version = 0", "contract_version = 1"));
     let report = tool.compile(1);
     let told = why(&report, "chain");
     assert!(told.starts_with("whether ") && told.contains("parts per million must be right"), "{report}");

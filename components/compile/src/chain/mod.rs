@@ -37,6 +37,7 @@ use crate::bindings::auto::pass::emit::emit;
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::report::{self, Report};
+use crate::trust::Tally;
 use crate::{MILLION, draft, fault, folds, settled};
 use hole::{Holes, Told};
 use learn::{Learner, Refusal};
@@ -114,7 +115,11 @@ pub fn compiled(
         Ok(plan) => {
             plan.report(report);
             let held_out = chain.held_out(&plan, report)?;
-            match chain.doubtful(&plan)? {
+            let refusal = match chain.doubtful(&plan)? {
+                Some(refusal) => Some(refusal),
+                None => doubted(contract, &held_out),
+            };
+            match refusal {
                 None => return chain.drafted(plan, held_out, report).map(Made::Draft),
                 Some(refusal) => Failed { refusal, stages: Vec::new() },
             }
@@ -128,6 +133,21 @@ pub fn compiled(
     }
     report.remark("chain", failed.refusal.to_string());
     Ok(Made::Whole)
+}
+
+/// Why a whole is not believed: what was found without some runs answers too many of them wrongly.
+fn doubted(contract: &Contract, held_out: &[Scored]) -> Option<Refusal> {
+    let tally = Tally::of(held_out);
+    // What passed under version 0 passes, and who wants no guard wants no doubt.
+    if contract.version == 0 || contract.guard == GuardPolicy::None || !tally.is_doubted(contract) {
+        return None;
+    }
+    let why = format!(
+        "what is found without some of the runs answers {} of {} of those wrongly; record more runs, or say with \
+         acceptance.out_of_fold_min_ppm how many have to be right",
+        tally.wrong, tally.rows
+    );
+    Some(Refusal { at: "answer".to_owned(), why })
 }
 
 /// Why a program could not do what these runs did.

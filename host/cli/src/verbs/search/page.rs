@@ -48,14 +48,19 @@ fn list<'r>(report: &'r Value, key: &str) -> &'r [Value] {
     report.get(key).and_then(Value::as_list).unwrap_or_default()
 }
 
+/// What becomes of an edit that is not kept, beside being rejected.
+const REFUSED: [&str; 4] = ["invalid", "apply_failed", "gate_error", "unmeasurable"];
+
 fn cards(report: &Value) -> String {
     let number = |key: &str| report.get(key).and_then(Value::as_u64).unwrap_or(0);
-    let with = |status: &str| {
-        list(report, "timeline").iter().filter(|one| one.get("status").and_then(Value::as_text) == Some(status)).count()
+    let with = |is: fn(&str) -> bool| {
+        let statuses = list(report, "timeline").iter().filter_map(|one| one.get("status").and_then(Value::as_text));
+        statuses.filter(|status| is(status)).count().to_string()
     };
+    let refused = |status: &str| status.starts_with("rejected") || REFUSED.contains(&status);
     let mut cards = vec![
-        (with("applied").to_string(), "edits kept".to_owned()),
-        (with("rejected").to_string(), "edits refused".to_owned()),
+        (with(|status| status == "applied"), "edits kept".to_owned()),
+        (with(refused), "edits refused".to_owned()),
         (usd(number("spent_micro_usd")), format!("for {} calls of the teacher", number("calls"))),
         (number("experiments").to_string(), "runs".to_owned()),
     ];
@@ -146,6 +151,14 @@ fn timeline(report: &Value) -> String {
     for entry in list(report, "timeline") {
         let part = |key: &str| escaped(&shown(entry.get(key).and_then(Value::as_text).unwrap_or_default()));
         let delta = entry.get("delta_micros").and_then(Value::as_i64).map(signed).unwrap_or_default();
+        if entry.get("kind").and_then(Value::as_text) == Some("session") {
+            let (id, status, reason) = (part("id"), part("status"), part("reason"));
+            let _ = writeln!(
+                html,
+                "<h3>{id} <span class=\"badge {status}\">{status}</span> <span class=\"delta\">{delta}</span> {reason}</h3>"
+            );
+            continue;
+        }
         let _ = writeln!(
             html,
             "<details class=\"edit\"><summary><span class=\"badge {status}\">{status}</span> <b>{id}</b> {target} \
@@ -240,6 +253,17 @@ mod tests {
             assert!(!html.contains(never), "{never}: {html}");
         }
         assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{html}");
+    }
+
+    #[test]
+    fn sessions_are_headings_and_every_edit_that_is_not_kept_counts_as_refused() {
+        let entry = |kind: &str, status: &str| format!(r#"{{"kind":"{kind}","id":"{status}","status":"{status}"}}"#);
+        let edits = ["applied", "rejected_by_gate", "rejected_by_user", "invalid", "pending_review"];
+        let entries = edits.map(|status| entry("edit", status)).join(",") + "," + &entry("session", "completed");
+        let html = page("spec-x", &Value::parse(format!(r#"{{"timeline":[{entries}]}}"#)).unwrap());
+        assert!(html.contains("<dt>1</dt><dd>edits kept</dd>"), "{html}");
+        assert!(html.contains("<dt>3</dt><dd>edits refused</dd>"), "{html}");
+        assert!(html.contains("<h3>completed ") && html.matches("<details").count() == 5, "{html}");
     }
 
     #[test]
