@@ -11,6 +11,7 @@ mod rollouts;
 mod show;
 mod skill;
 mod spec;
+mod start;
 mod tree;
 
 use std::path::{Path, PathBuf};

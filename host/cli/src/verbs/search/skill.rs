@@ -1,24 +1,16 @@
 //! `search skill`: a SKILL.md, one edit at a time.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use auto_config::{Prompt, Skill};
-use auto_engine::Teacher;
 use auto_json::{Record, Value};
 use clap::Args;
 
-use super::RunsFolder;
-use super::egress::House;
-use super::folder::{Plan, Run};
+use super::folder::Plan;
 use super::rollouts;
-use super::show::{reply, write_page};
+use super::start::Start;
 use super::tree::Tree;
-use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::models::TeacherOptions;
-use crate::options::{Global, StoreOption};
+use crate::options::Global;
 use crate::reply::{Exit, Reply};
 
 /// Improve the SKILL.md of a package, by what runs of an agent show
@@ -29,48 +21,14 @@ use crate::reply::{Exit, Reply};
 #[command(after_help = "Example:\n  auto-host search skill --config auto.toml --html skill.html")]
 pub struct Opts {
     #[command(flatten)]
-    runs: RunsFolder,
-    /// Go on with this run, with what it was given then
-    #[arg(long, value_name = "RUN")]
-    resume: Option<String>,
-    /// Tells this run from one that is else the same
-    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "resume")]
-    label: String,
-    #[command(flatten)]
-    store: StoreOption,
-    #[command(flatten)]
-    teacher: TeacherOptions,
-    /// Write the page of the run here, too
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// A component that provides passes, or a driver named like the built-in one; put on top
-    #[arg(long = "pass", value_name = "P.wasm")]
-    extra: Vec<PathBuf>,
+    start: Start,
 }
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let runs = self.runs.folder(global);
         let table = global.file.learning.skill.as_ref().filter(|_| global.config.is_some());
-        let run = match (&self.resume, table) {
-            (Some(id), _) => Run::load(&runs, id)?,
-            (None, Some(table)) => self.plan(table)?.start(&runs)?,
-            (None, None) => return Err(untold("skill")),
-        };
-        if run.kind() != "skill" {
-            let message = format!("the run {} is of `search {}`", run.id, run.verb());
-            return Err(Failure::new(Exit::Usage, "other-kind", message));
-        }
-        let toolbox = Toolbox::open(global, &self.extra)?;
-        let defaults = table.map(|table| table.teacher.clone()).unwrap_or_default();
-        let session = format!("search {}", run.id);
-        let paid = self.teacher.open_or(&defaults, &session)?;
-        let house = paid.map(|paid| House::of(paid, &run.folder)).transpose()?;
-        let teacher = house.map(|house| Arc::new(house) as Arc<dyn Teacher>);
-        let action = Record::new().with("action", "run");
-        let report = run.drive(global, &toolbox, action, teacher, self.teacher.reissue)?;
-        write_page(self.html.as_deref(), &run, &report)?;
-        Ok(reply(&run, &report))
+        let plan = || table.map(|table| self.plan(table)).transpose();
+        self.start.run(global, ("skill", "skill"), table.map(|table| &table.teacher), plan)
     }
 }
 
@@ -80,21 +38,13 @@ impl Opts {
         let earlier = match (&table.rollouts_from, &table.store_task) {
             (Some(path), _) => Some(rollouts::read(path)?),
             (None, Some(task)) => {
-                let store = files::store(&self.store.store)?;
+                let store = files::store(&self.start.store.store)?;
                 Some(rollouts::of_store(&store.traces_of(task)?))
             }
             (None, None) => None,
         };
-        plan(table, &self.label, self.teacher.model(&table.teacher), earlier)
+        plan(table, &self.start.label, self.start.teacher.model(&table.teacher), earlier)
     }
-}
-
-/// Nobody says what to do.
-pub fn untold(table: &str) -> Failure {
-    let message = format!("nobody says what to search: there is no [learning.{table}] in a file that --config names");
-    Failure::new(Exit::Usage, "no-config", message).help(
-        "give --config FILE; since the search runs the commands in it, a file that merely lies here does not count",
-    )
 }
 
 /// What the run is given.

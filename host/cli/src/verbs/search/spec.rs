@@ -1,26 +1,20 @@
 //! `search spec`: the configuration of an agent, by diagnosed and gated edits.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::SystemTime;
 
 use auto_config::SpecSearch;
-use auto_engine::Teacher;
 use auto_json::{Record, Value};
 use auto_schema::shown_path;
 use auto_store::{Span, Trace};
 use clap::Args;
 
-use super::RunsFolder;
-use super::egress::House;
-use super::folder::{Plan, Run};
-use super::show::{reply, write_page};
+use super::folder::Plan;
+use super::start::Start;
 use super::tree::Tree;
-use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
-use crate::models::TeacherOptions;
-use crate::options::{Global, StoreOption};
+use crate::options::Global;
 use crate::reply::{Exit, Reply};
 
 /// Improve the configuration of an agent, by what its recorded runs and its tasks show
@@ -31,52 +25,19 @@ use crate::reply::{Exit, Reply};
 #[command(after_help = "Example:\n  auto-host search spec --config auto.toml --html spec.html")]
 pub struct Opts {
     #[command(flatten)]
-    runs: RunsFolder,
-    /// Go on with this run, with what it was given then
-    #[arg(long, value_name = "RUN")]
-    resume: Option<String>,
-    /// Tells this run from one that is else the same
-    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "resume")]
-    label: String,
-    #[command(flatten)]
-    store: StoreOption,
-    #[command(flatten)]
-    teacher: TeacherOptions,
-    /// Write the page of the run here, too
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// A component that provides passes, or a driver named like the built-in one; put on top
-    #[arg(long = "pass", value_name = "P.wasm")]
-    extra: Vec<PathBuf>,
+    start: Start,
 }
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        let runs = self.runs.folder(global);
         let table = global.file.learning.spec_search.as_ref().filter(|_| global.config.is_some());
-        let run = match (&self.resume, table) {
-            (Some(id), _) => Run::load(&runs, id)?,
-            (None, Some(table)) => self.plan(table)?.start(&runs)?,
-            (None, None) => return Err(super::skill::untold("spec_search")),
-        };
-        if run.kind() != "spec-search" {
-            let message = format!("the run {} is of `search {}`", run.id, run.verb());
-            return Err(Failure::new(Exit::Usage, "other-kind", message));
-        }
-        let toolbox = Toolbox::open(global, &self.extra)?;
-        let defaults = table.map(|table| table.teacher.clone()).unwrap_or_default();
-        let paid = self.teacher.open_or(&defaults, &format!("search {}", run.id))?;
-        let house = paid.map(|paid| House::of(paid, &run.folder)).transpose()?;
-        let teacher = house.map(|house| Arc::new(house) as Arc<dyn Teacher>);
-        let action = Record::new().with("action", "run");
-        let report = run.drive(global, &toolbox, action, teacher, self.teacher.reissue)?;
-        write_page(self.html.as_deref(), &run, &report)?;
-        Ok(reply(&run, &report))
+        let plan = || table.map(|table| self.plan(table)).transpose();
+        self.start.run(global, ("spec-search", "spec_search"), table.map(|table| &table.teacher), plan)
     }
 
     fn plan(&self, table: &SpecSearch) -> Result<Plan, Failure> {
         let mut settings = table.settings.clone();
-        if let Some(model) = self.teacher.model(&table.teacher) {
+        if let Some(model) = self.start.teacher.model(&table.teacher) {
             settings.set("teacher_model", model);
         }
         let mut blobs = Vec::new();
@@ -91,7 +52,7 @@ impl Opts {
             corpora.set(name.as_str(), rows(path)?);
         }
         let traces = match (&table.store_task, &table.traces) {
-            (Some(task), _) => traces(&self.store.store, task)?,
+            (Some(task), _) => traces(&self.start.store.store, task)?,
             (None, Some(path)) => rows(path)?,
             (None, None) => Value::List(Vec::new()),
         };
@@ -109,7 +70,7 @@ impl Opts {
             .with("pass_environment", names)
             .with("at_once", table.at_once)
             .with("max_experiments", table.max_experiments);
-        Ok(Plan { kind: "spec-search", settings, inputs, blobs, host, label: self.label.clone(), dated: true })
+        Ok(Plan { kind: "spec-search", settings, inputs, blobs, host, label: self.start.label.clone(), dated: true })
     }
 }
 

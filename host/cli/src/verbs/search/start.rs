@@ -1,0 +1,80 @@
+//! What every search is started with, and how it goes from there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use auto_engine::Teacher;
+use auto_json::Record;
+use clap::Args;
+
+use super::RunsFolder;
+use super::egress::House;
+use super::folder::{Plan, Run};
+use super::show::{reply, write_page};
+use crate::components::Toolbox;
+use crate::failure::Failure;
+use crate::models::TeacherOptions;
+use crate::options::{Global, StoreOption};
+use crate::reply::{Exit, Reply};
+
+/// The flags of every search.
+#[derive(Args)]
+pub struct Start {
+    #[command(flatten)]
+    runs: RunsFolder,
+    /// Go on with this run, with what it was given then
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// Tells this run from one that is else the same
+    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "resume")]
+    pub label: String,
+    #[command(flatten)]
+    pub store: StoreOption,
+    #[command(flatten)]
+    pub teacher: TeacherOptions,
+    /// Write the page of the run here, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// A component that provides passes, or a driver named like the built-in one; put on top
+    #[arg(long = "pass", value_name = "P.wasm")]
+    extra: Vec<PathBuf>,
+}
+
+impl Start {
+    /// Starts a run of a kind, or goes on with one; `table` is its table in the configuration, with
+    /// the teacher that stands there, and `plan` what a new run is given.
+    pub fn run(
+        &self,
+        global: &Global,
+        (kind, table): (&str, &str),
+        asked: Option<&auto_config::Teacher>,
+        plan: impl FnOnce() -> Result<Option<Plan>, Failure>,
+    ) -> Result<Reply, Failure> {
+        let runs = self.runs.folder(global);
+        let run = match &self.resume {
+            Some(id) => Run::load(&runs, id)?,
+            None => plan()?.ok_or_else(|| untold(table))?.start(&runs)?,
+        };
+        if run.kind() != kind {
+            let message = format!("the run {} is of `search {}`", run.id, run.verb());
+            return Err(Failure::new(Exit::Usage, "other-kind", message));
+        }
+        let toolbox = Toolbox::open(global, &self.extra)?;
+        let defaults = asked.cloned().unwrap_or_default();
+        let paid = self.teacher.open_or(&defaults, &format!("search {}", run.id))?;
+        let house = paid.map(|paid| House::of(paid, &run.folder)).transpose()?;
+        let teacher = house.map(|house| Arc::new(house) as Arc<dyn Teacher>);
+        let action = Record::new().with("action", "run");
+        let report = run.drive(global, &toolbox, action, teacher, self.teacher.reissue)?;
+        write_page(self.html.as_deref(), &run, &report)?;
+        Ok(reply(&run, &report))
+    }
+}
+
+/// Nobody says what to do.
+fn untold(table: &str) -> Failure {
+    let message = format!("nobody says what to search: there is no [learning.{table}] in a file that --config names");
+    Failure::new(Exit::Usage, "no-config", message).help(
+        "give --config FILE; since the search runs the commands in it, a file that merely lies here does not count",
+    )
+}
