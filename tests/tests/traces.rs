@@ -143,8 +143,14 @@ fn any_trace() -> impl Strategy<Value = auto_store::Trace> {
         ]
         .prop_map(|text| Canonical::of(&text).unwrap())
     };
+    // Attributes are a set, kept in the order of canonical JSON: that of UTF-16, where U+1F77B is before U+FF01.
     let notes = || {
-        proptest::collection::btree_map(text(), text(), 0..3).prop_map(|notes| notes.into_iter().collect::<Vec<_>>())
+        let key = prop_oneof![text(), Just("\u{ff01}".to_owned()), Just("\u{1f77b}".to_owned())];
+        proptest::collection::btree_map(key, text(), 0..3).prop_map(|notes| {
+            let mut notes: Vec<_> = notes.into_iter().collect();
+            notes.sort_by(|one, other| one.0.encode_utf16().cmp(other.0.encode_utf16()));
+            notes
+        })
     };
     let kind = proptest::sample::select(vec!["model_call", "tool_call", "span", "user", ""]);
     let span =
