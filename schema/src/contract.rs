@@ -7,6 +7,7 @@
 //! property says about a single value is decided here.
 
 mod claim;
+mod conform;
 #[cfg(feature = "toml")]
 mod file;
 mod place;

@@ -217,6 +217,19 @@ fn inference() {
 }
 
 #[test]
+fn objects_whose_keys_are_data_are_drafted_as_maps() {
+    let stock = |row: usize| format!(r#"{{"sku-{}":{row},"sku-{}":1}}"#, row % 12, row % 12 + 1);
+    let rows = |of: &dyn Fn(usize) -> String| -> Vec<Value> { (0..24).map(|row| value(&of(row))).collect() };
+    let drafted =
+        |values: &[Value]| Type::infer(values.iter()).with_maps(&values.iter().collect::<Vec<_>>()).to_string();
+    assert_eq!(drafted(&rows(&|row| format!(r#"{{"at":[{}]}}"#, stock(row)))), "record{at: list<map<int>>}");
+    // Each of the same keys, and values of several types: objects with fields that may be absent.
+    assert!(drafted(&rows(&|row| stock(row % 2))).starts_with("record{"));
+    assert!(drafted(&rows(&|row| format!(r#"{{"k{}":1,"n{}":"a"}}"#, row % 9, row % 9))).starts_with("record{"));
+    assert!(drafted(&rows(&|row| format!(r#"{{"id":1,"k{}":1}}"#, row % 12))).starts_with("record{"));
+}
+
+#[test]
 fn texts_with_few_values_seen_often_are_drafted_as_labels() {
     let values: Vec<Value> = (0..9)
         .map(|row| {

@@ -203,6 +203,69 @@ fn a_model_that_no_program_explains_stays_a_request() {
     assert_eq!(tool.manifest("capabilities").to_string(), r#"["model:muse"]"#);
 }
 
+/// As [`TASK`], of version 1 and with what guards.
+fn believed() -> String {
+    TASK.replace("contract_version = 0", "contract_version = 1").replace("guard = \"none\"\n", "")
+}
+
+/// Runs of an agent that asks a model how dear something is and then files it; where the model draws
+/// the lines, few runs tell.
+fn filed(folder: &Path, model: &str) -> Vec<PathBuf> {
+    let amounts = [12, 44, 70, 111, 140, 171, 222, 260, 301, 333, 395, 421, 440, 470, 505, 577, 610, 660, 702, 777];
+    let file = |(number, amount): (usize, i64)| {
+        let dear = match amount {
+            ..137 => "low",
+            ..411 => "middle",
+            ..=640 => "high",
+            _ => "low",
+        };
+        let input = format!(r#"{{"amount":{amount},"id":"k{number}"}}"#);
+        let asked = format!(r#"{{"amount":{amount}}}"#);
+        let said = format!("{dear:?}");
+        let given = format!(r#"{{"dear":{dear:?},"id":"k{number}"}}"#);
+        let reply = format!("\"R-{}\"", amount * 7919 % 100_000);
+        let answer = format!(r#"{{"dear":{dear:?},"reply":{reply}}}"#);
+        let steps = [("model_call", model, &asked[..], &said[..]), ("tool_call", "file", &given[..], &reply[..])];
+        record(folder, number, &input, &answer, &steps)
+    };
+    amounts.into_iter().enumerate().map(file).collect()
+}
+
+#[test]
+fn a_model_whose_rule_may_fit_by_chance_is_asked() {
+    let tool = Tool::new();
+    tool.prepare(&filed(tool.folder.path(), "judge"), &believed());
+    let report = tool.compile(0);
+    let expected = [("model_call judge", "effect"), ("tool_call file", "effect"), ("answer", "compiled")];
+    assert_eq!(stages(&report), pairs(&expected), "{report}");
+    let trust = why(&report, "trust");
+    assert!(
+        trust.starts_with("what model_call judge gives: what is found without some of the runs is wrong"),
+        "{trust}"
+    );
+    assert_eq!(tool.manifest("capabilities").to_string(), r#"["model:judge","tool:file"]"#);
+    assert!(tool.manifest("notes").to_string().contains("its model is asked"), "{}", tool.manifest("notes"));
+}
+
+#[test]
+fn what_may_fit_by_chance_and_has_no_model_refuses_the_whole() {
+    let tool = Tool::new();
+    // What the model is given is not told by anything.
+    let files = filed(tool.folder.path(), "judge");
+    for (number, file) in files.iter().enumerate() {
+        let text = std::fs::read_to_string(file).unwrap();
+        let secret = format!(r#""secret":"{}","amount":"#, number * number * 7_919 % 1_000);
+        let text = text.replacen(r#""input":{"amount":"#, &format!(r#""input":{{{secret}"#), 1);
+        assert!(text.contains("secret"), "{text}");
+        std::fs::write(file, text).unwrap();
+    }
+    tool.prepare(&files, &believed());
+    let report = tool.compile(1);
+    let told = why(&report, "chain");
+    assert!(told.starts_with("what model_call judge gives: what is found without some of the runs is wrong"), "{told}");
+    assert!(told.contains("its model cannot be asked instead (model_call judge: "), "{told}");
+}
+
 #[test]
 fn regions_without_ends_are_refused_by_trace() {
     let tool = Tool::new();

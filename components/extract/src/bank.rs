@@ -9,6 +9,7 @@ use auto_json::Value;
 use auto_lang::{Expr, Op, apply, literal_cost};
 
 use crate::constants::Constants;
+use crate::search::is_made;
 use crate::values::{Id, Interner, Kind, Meter, Passthrough, Rows, UNDEFINED, hash_column};
 
 /// A term, by number.
@@ -20,6 +21,9 @@ const FIELD_COST: u32 = 2;
 /// What a root costs at most, of few and of many: which of them it is, not how it is reached. So
 /// what relates two nested fields is found where it would be of two that are not.
 const ROOT_COST: (u32, u32) = (4, 6);
+
+/// What a root costs at most on top of that if it is made of a table's rows.
+const MADE_COST: u32 = 3;
 
 /// What a part of a program that the search started from costs at most.
 const MAX_GIVEN_COST: u32 = 10;
@@ -60,9 +64,9 @@ pub struct Term {
     node: Node,
     /// Description length.
     pub cost: u32,
-    /// The kind of its values where it has them.
+    /// The kind of its values where it has them and they are not null.
     pub kind: Kind,
-    /// Whether it has a value in every row.
+    /// Whether it has a value of its kind in every row.
     pub total: bool,
     /// Whether its values differ; one that never varies explains nothing.
     pub varies: bool,
@@ -100,7 +104,8 @@ impl Bank {
         let most = (usize::BITS - roots.len().leading_zeros()).saturating_sub(2).clamp(ROOT_COST.0, ROOT_COST.1);
         for (expression, column) in roots {
             let node = Node::Root(bank.roots.len() as u32);
-            let cost = auto_lang::cost(&expression).min(most);
+            let made = if is_made(&expression) { MADE_COST } else { 0 };
+            let cost = auto_lang::cost(&expression).min(most + made);
             bank.roots.push(expression);
             bank.add(node, cost, &column, interner);
         }
@@ -150,6 +155,23 @@ impl Bank {
             }
             Node::Call(..) | Node::Given(_) => false,
         }
+    }
+
+    /// Whether the term counts what texts of several words consist of, or the digits of numbers.
+    pub fn is_size_of_text(&self, id: TermId, interner: &Interner) -> bool {
+        let of = match self.term(id).node {
+            Node::Call(Op::Chars, of, ..) => of,
+            Node::Call(Op::Count, of, ..) => match self.term(of).node {
+                Node::Call(_, inner, ..) => inner,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let texts: Vec<&str> = self.column(of).iter().filter_map(|&id| interner.text(id)).collect();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let words = texts.iter().filter(|text| text.trim().contains(' ')).count();
+        let numbers = texts.iter().filter(|text| is_number(text)).count();
+        2 * words > texts.len() || 2 * numbers > texts.len()
     }
 
     /// The terms whose column is `target`, cheapest first, as expressions with costs.
@@ -367,10 +389,13 @@ impl Bank {
 
     /// Adds a term unless its column is known or says nothing.
     fn add(&mut self, node: Node, cost: u32, column: &[Id], interner: &Interner) {
-        let defined = column.iter().filter(|&&id| id != UNDEFINED).count();
-        let Some(&first) = column.iter().find(|&&id| id != UNDEFINED) else { return };
+        // What may be null is of the kind that it has elsewhere.
+        let valued = |&&id: &&Id| id != UNDEFINED && interner.kind(id) != Kind::Null;
+        let some = column.iter().filter(valued).count();
+        let Some(&first) = column.iter().find(valued).or(column.iter().find(|&&id| id != UNDEFINED)) else { return };
         let kind = interner.kind(first);
-        if defined * 4 < column.len() || column.iter().any(|&id| id != UNDEFINED && interner.kind(id) != kind) {
+        let defined = if kind == Kind::Null { column.iter().filter(|&&id| id != UNDEFINED).count() } else { some };
+        if defined * 4 < column.len() || column.iter().filter(valued).any(|&id| interner.kind(id) != kind) {
             return;
         }
         let hash = hash_column(column);

@@ -79,6 +79,9 @@ const MAX_SOURCES: usize = 16;
 /// The most that a text may cost whose number is tried.
 const MAX_COST: u32 = 22;
 
+/// What it takes to make a number and print it, in steps.
+const PRINTING: usize = 6;
+
 /// Steps that people round to, the digits before a power of ten.
 const STEPS: [i128; 8] = [1, 5, 2, 25, 3, 6, 15, 4];
 
@@ -207,10 +210,15 @@ fn target(
                 let made = print((change.make)(Expr::Literal(Value::Number(*number))));
                 auto_lang::eval(&made, &Value::Null)?.as_text().map(str::to_owned)
             };
-            let fits = own.iter().zip(&wanted).all(|(own, wanted)| value(own).as_deref() == Some(*wanted));
-            if !meter.take(4 * own.len()) || !fits {
+            if !meter.take(PRINTING) {
+                return found;
+            }
+            let mut pairs = own.iter().zip(&wanted);
+            if !pairs.all(|(own, wanted)| meter.take(PRINTING) && value(own).as_deref() == Some(*wanted)) {
                 continue;
             }
+            // Printed, and as a number.
+            meter.take(2 * PRINTING * source.values.len());
             let texts: Vec<Option<String>> =
                 source.values.iter().map(|number| number.as_ref().and_then(value)).collect();
             let cost = source.cost + change.cost + Op::PrintNumber.info().cost + format_cost;

@@ -13,6 +13,7 @@ use crate::values::{Id, Interner, Kind, Meter, Rows, UNDEFINED, all_rows};
 mod thresholds;
 mod words;
 
+use thresholds::figures_of;
 pub use thresholds::threshold;
 use words::{is_common, keywords};
 
@@ -75,6 +76,10 @@ const MAX_TERMS: usize = 150;
 
 /// What it costs that two texts of the input are related: which two says it all.
 const RELATION_COST: u32 = 10;
+
+/// What it costs more that a decision is made by how long a text of several words is, or by how many
+/// digits a number has: few are, and there is a threshold beside every text.
+const SIZE_COST: u32 = 12;
 
 /// The most texts that are related with each other.
 const MAX_RELATED: usize = 12;
@@ -172,6 +177,24 @@ impl Predicate {
         }
     }
 
+    /// The same with a rounder limit in a comparison: that of `other`, where it compares the same in
+    /// the same direction. With how round it is then.
+    pub fn rounder(&self, other: &Predicate) -> Option<(Predicate, (u32, u8))> {
+        match (&self.test, &other.test) {
+            (Test::Compare(op, term, limit), Test::Compare(other_op, other_term, other_limit)) => {
+                let round = figures_of(other_limit);
+                let same = term == other_term && is_above(*op) == is_above(*other_op);
+                (same && round < figures_of(limit)).then(|| (other.clone(), round))
+            }
+            (Test::Both(a, b), Test::Compare(..)) => match (a.rounder(other), b.rounder(other)) {
+                (Some((a, round)), _) => Some((a.and(b), round)),
+                (None, Some((b, round))) => Some((a.and(&b), round)),
+                (None, None) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The one leaf that may be taken where it holds.
     pub fn only(&self) -> Option<usize> {
         match self.test {
@@ -218,6 +241,10 @@ fn name_in_order(all: &mut [Predicate]) {
             all[index].bits = log2(place as u64 + 2) + LOG_UNIT;
         }
     }
+}
+
+fn is_above(op: Op) -> bool {
+    matches!(op, Op::Gt | Op::Ge)
 }
 
 fn opposite(op: Op) -> Op {
@@ -270,9 +297,9 @@ impl Maker<'_> {
                 Kind::Bool => self.truths(id, interner),
                 Kind::Number => {
                     self.thresholds(id, interner);
-                    self.equalities(id);
+                    self.equalities(id, interner);
                 }
-                Kind::Text => self.equalities(id),
+                Kind::Text => self.equalities(id, interner),
                 _ => {}
             }
         }
@@ -290,7 +317,7 @@ impl Maker<'_> {
     fn nulls(&mut self, id: TermId, interner: &Interner) {
         let term = self.bank.term(id);
         let rows = self.where_column(id, |value| interner.kind(value) == Kind::Null);
-        self.add(rows, term.cost + Op::IsNull.info().cost, Test::Null(id), !term.total);
+        self.add(rows, term.cost + Op::IsNull.info().cost, Test::Null(id), self.bank.defined(id) != self.rows);
     }
 
     fn where_column(&self, id: TermId, holds: impl Fn(Id) -> bool) -> Rows {
@@ -316,18 +343,19 @@ impl Maker<'_> {
             }
         }
         let mut above: Rows = numbers.iter().fold(0, |set, (_, rows)| set | rows);
+        let odd = if self.bank.is_size_of_text(id, interner) { SIZE_COST } else { 0 };
         for pair in numbers.windows(2) {
             above &= !pair[0].1;
             let Some((op, limit)) = threshold(&pair[0].0, &pair[1].0) else { continue };
-            let cost = term.cost + op.info().cost + literal_cost(&Value::Number(limit));
+            let cost = term.cost + op.info().cost + literal_cost(&Value::Number(limit)) + odd;
             self.add(above, cost, Test::Compare(op, id, limit), !term.total);
-            let below = self.where_column(id, |value| value != UNDEFINED) & !above;
+            let below = self.where_column(id, |value| interner.kind(value) == Kind::Number) & !above;
             self.add(below, cost, Test::Compare(opposite(op), id, limit), !term.total);
         }
     }
 
     /// Equality with each value that recurs.
-    fn equalities(&mut self, id: TermId) {
+    fn equalities(&mut self, id: TermId, interner: &Interner) {
         let term = self.bank.term(id);
         let mut values: BTreeMap<Id, Rows> = BTreeMap::new();
         for (row, &value) in self.bank.column(id).iter().enumerate() {
@@ -336,9 +364,12 @@ impl Maker<'_> {
             }
         }
         let bits = values.len().next_power_of_two().trailing_zeros();
+        // Null equals no value, and that is not undefined.
+        let partial = self.bank.defined(id) != self.rows;
+        let odd = if self.bank.is_size_of_text(id, interner) { SIZE_COST } else { 0 };
         for (value, rows) in values {
             if rows.count_ones() >= 2 {
-                self.add(rows, term.cost + Op::Eq.info().cost + 4 + bits, Test::Equals(id, value), !term.total);
+                self.add(rows, term.cost + Op::Eq.info().cost + 4 + bits + odd, Test::Equals(id, value), partial);
             }
         }
     }

@@ -71,6 +71,39 @@ impl List {
         }
     }
 
+    /// Moves each threshold to the roundest one with which no more is wrong: between an amount and the next
+    /// there is seldom more than one that somebody would have chosen.
+    fn rounded(&mut self, predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) {
+        for at in 0..self.rules.len() {
+            let own = self.rules[at].0.clone();
+            let mut best: Option<((u32, u8), u32, Predicate)> = None;
+            for (other, round) in predicates.iter().filter_map(|other| own.rounder(other)) {
+                let moved = (other.rows ^ own.rows).count_ones();
+                if best.as_ref().is_some_and(|(known, by, _)| (*known, *by) <= (round, moved)) {
+                    continue;
+                }
+                self.rules[at].0 = other.clone();
+                if self.is_right(leaves, wanted) {
+                    best = Some((round, moved, other));
+                }
+            }
+            self.rules[at].0 = best.map_or(own, |(_, _, other)| other);
+        }
+    }
+
+    /// Whether it is right wherever it is not known to be wrong, and every rule has an example.
+    fn is_right(&self, leaves: &[Leaf], wanted: Rows) -> bool {
+        let mut remaining = wanted;
+        for (predicate, leaf) in &self.rules {
+            let covered = predicate.rows & remaining;
+            if covered == 0 || covered & !leaves[*leaf].rows & !self.wrong != 0 {
+                return false;
+            }
+            remaining &= !covered;
+        }
+        remaining != 0 && remaining & !leaves[self.otherwise].rows & !self.wrong == 0
+    }
+
     /// How many leaves it has; equal ones in a row are one.
     pub fn branches(&self) -> usize {
         let leaves: Vec<usize> = self.rules.iter().map(|(_, leaf)| *leaf).chain([self.otherwise]).collect();
@@ -214,6 +247,8 @@ pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows, slack: u32
         beam.truncate(BEAM);
     }
     done.iter_mut().for_each(|list| list.kinds_first(wanted));
+    let compared = predicates.iter().filter(|predicate| predicate.is_threshold()).cloned().collect::<Vec<Predicate>>();
+    done.iter_mut().for_each(|list| list.rounded(&compared, leaves, wanted));
     done.sort_by_key(|list| list.cost);
     done
 }

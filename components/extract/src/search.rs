@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use auto_json::{Value, write::compare_keys};
-use auto_lang::{Each, Expr, Op, cost, eval};
+use auto_lang::{Expr, Op, cost, eval};
 
 use crate::constants::Constants;
 use crate::solve::Solver;
@@ -14,6 +14,9 @@ use crate::values::{Id, Interner, MAX_ROWS, Meter, UNDEFINED};
 mod classes;
 mod question;
 mod start;
+mod tables;
+
+pub use tables::is_made;
 
 /// An input with its one output.
 #[derive(Clone, Debug)]
@@ -94,9 +97,6 @@ const MOST_FIRST: usize = 96;
 /// The most fields of the input that are looked at, and how deep.
 const MAX_ROOTS: usize = 200;
 const MAX_ROOT_DEPTH: usize = 5;
-
-/// The most fields of lists of objects that are looked at as lists of their own.
-const MAX_COLUMNS: usize = 8;
 
 /// Longer lists are no arguments of a call.
 const MAX_ARITY: usize = 8;
@@ -328,36 +328,10 @@ pub fn roots(expression: Expr, column: Vec<Id>, interner: &mut Interner) -> Vec<
         }
         next += 1;
     }
-    let columns = if roots[0].0 == Expr::Input { columns_of_tables(&roots, interner) } else { Vec::new() };
+    let columns = if roots[0].0 == Expr::Input { tables::lists(&roots, interner) } else { Vec::new() };
     roots.extend(columns);
     roots.truncate(MAX_ROOTS);
     roots
-}
-
-/// Where a root is a list of objects, one field of all of them: what a total is the sum of.
-fn columns_of_tables(roots: &[(Expr, Vec<Id>)], interner: &mut Interner) -> Vec<(Expr, Vec<Id>)> {
-    let mut found = Vec::new();
-    for (list, column) in roots {
-        let tables: Option<Vec<Vec<Value>>> =
-            column.iter().map(|&id| interner.get(id)?.as_list().map(<[Value]>::to_vec)).collect();
-        let Some(tables) = tables else { continue };
-        let Some(first) = tables.iter().flatten().next().and_then(Value::as_record) else { continue };
-        let keys: Vec<String> = first.iter().map(|(key, _)| key.to_owned()).collect();
-        for key in keys {
-            let field = |table: &Vec<Value>| table.iter().map(|row| row.get(&key).cloned()).collect::<Option<Vec<_>>>();
-            let lists: Vec<Option<Value>> = tables.iter().map(|table| field(table).map(Value::List)).collect();
-            if found.len() == MAX_COLUMNS {
-                return found;
-            }
-            if lists.iter().all(Option::is_some) {
-                let variable = crate::lists::variable(1).to_owned();
-                let body = Box::new(Expr::Variable(variable.clone()).field(key.as_str()));
-                let map = Expr::Each { each: Each::Map, list: Box::new(list.clone()), variable, body };
-                found.push((map, lists.into_iter().map(|list| interner.intern_option(list)).collect()));
-            }
-        }
-    }
-    found
 }
 
 /// The length of lists that all have the same, as the arguments of a call do; else 0.

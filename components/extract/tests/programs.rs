@@ -119,6 +119,124 @@ fn numbers_compared_however_deep_they_are() {
 }
 
 #[test]
+fn a_limit_is_the_roundest_that_fits_where_it_stands() {
+    let request = |(amount, tier): (i64, &str)| -> Value {
+        Record::new().with("request", format!("${amount} for things from a {tier} vendor")).into()
+    };
+    let policy = "if(lt(number(digits($.request)), 500), \"approve\", if(ge(number(digits($.request)), 20000), \"reject\", \
+                  if(and(contains($.request, \"preferred\"), lt(number(digits($.request)), 5000)), \"approve\", \"review\")))";
+    // 600 is approved for its tier, and 3,000 is not the most.
+    let recorded = [
+        (45, "standard"),
+        (120, "new"),
+        (310, "standard"),
+        (430, "new"),
+        (499, "standard"),
+        (275, "preferred"),
+        (600, "preferred"),
+        (700, "preferred"),
+        (1_900, "preferred"),
+        (3_000, "preferred"),
+        (2_400, "preferred"),
+        (650, "new"),
+        (900, "standard"),
+        (1_500, "standard"),
+        (4_200, "new"),
+        (6_300, "new"),
+        (8_000, "preferred"),
+        (12_500, "standard"),
+        (15_000, "preferred"),
+        (22_000, "preferred"),
+        (45_000, "standard"),
+        (80_000, "new"),
+    ];
+    let found = best(&behaviour(policy, recorded.map(request)));
+    let expected = parse(policy).unwrap();
+    for (amount, tier) in
+        [(550, "new"), (510, "standard"), (3_900, "preferred"), (4_900, "preferred"), (5_600, "preferred")]
+    {
+        let unseen = request((amount, tier));
+        assert_eq!(eval(&found, &unseen), eval(&expected, &unseen), "{found} for {unseen}");
+    }
+    assert!(!found.to_string().contains("chars("), "{found}");
+}
+
+#[test]
+fn counts_and_totals_of_some_rows_and_of_two_tables() {
+    let order = |row: i64| -> Value {
+        let kinds = ["book", "toy", "food"];
+        let line = |at: i64| {
+            let kind = kinds[((row + at * at) % 3) as usize];
+            Record::new()
+                .with("kind", kind)
+                .with("n", (row * at) % 7 + 1)
+                .with("price", (row * 37 + at * 113) % 900)
+                .into()
+        };
+        let reply = |at: i64| {
+            Record::new().with("cents", (row * 53 + at * at * 17) % 500).with("ok", (row * 7 + at * 5) % 4 != 0).into()
+        };
+        let count = row % 5;
+        let (lines, replies): (Vec<Value>, Vec<Value>) =
+            ((0..count).map(line).collect(), (0..count).map(reply).collect());
+        let input = Record::new().with("lines", lines).with("who", format!("w{row}"));
+        Record::new().with("input", input).with("stock", replies).into()
+    };
+    let orders = || (1..=40).map(order).collect::<Vec<Value>>();
+    for program in [
+        "count(filter($.stock, x => x.ok))",
+        "count(filter($.input.lines, x => eq(x.kind, \"toy\")))",
+        "sum(map($.input.lines, x => mul(x.n, x.price)))",
+        "sum(map(filter($.input.lines, x => eq(x.kind, \"book\")), x => x.price))",
+        "sum(map(zip($.input.lines, $.stock), x => mul(first(x).n, last(x).cents)))",
+        "if(gt(count(filter($.stock, x => not(x.ok))), 0), \"wait\", concat(\"ship to \", $.input.who))",
+    ] {
+        let found = best(&behaviour(program, orders()));
+        let expected = parse(program).unwrap();
+        for unseen in (60..90).map(order) {
+            assert_eq!(eval(&found, &unseen), eval(&expected, &unseen), "{found} for {unseen}");
+        }
+    }
+}
+
+#[test]
+fn what_may_be_null() {
+    let words = ["ash", "birch", "cedar", "elm", "fir", "hazel", "oak"];
+    let word = |row: usize| format!("{} {}{row}", words[row % 7], words[(row * 3 + 1) % 7]);
+    let reply = |row: usize, value: Value, failed: bool| -> Value {
+        let error = if failed { Value::from("not found") } else { Value::Null };
+        let reply = Record::new().with("error", error).with("failed", failed).with("value", value);
+        Record::new().with("input", Record::new().with("n", row)).with("lookup", reply).into()
+    };
+    let replies =
+        |value: fn(usize, String) -> Value| -> Vec<Value> {
+            (0..30)
+                .map(|row| {
+                    if row % 4 == 1 { reply(row, Value::Null, true) } else { reply(row, value(row, word(row)), false) }
+                })
+                .collect()
+        };
+    let text: fn(usize, String) -> Value = |_, word| word.into();
+    let number: fn(usize, String) -> Value = |row, _| (row * 37 % 90).into();
+    let unseen = [reply(99, "new word".into(), false), reply(99, Value::Null, true)];
+    let holds = |program: &str, inputs: Vec<Value>| {
+        let found = best(&behaviour(program, inputs));
+        let expected = parse(program).unwrap();
+        let other = reply(99, 200.into(), false);
+        for input in unseen.iter().chain([&other]) {
+            if let Some(wanted) = eval(&expected, input) {
+                assert_eq!(eval(&found, input), Some(wanted), "{found} for {input}");
+            }
+        }
+    };
+    holds("if($.lookup.failed, \"NONE\", upper($.lookup.value))", replies(text));
+    holds("if(is_null($.lookup.value), \"none\", concat(\"found \", $.lookup.value))", replies(text));
+    holds("if($.lookup.failed, 0, mul($.lookup.value, 3))", replies(number));
+    holds("default(gt($.lookup.value, 50), false)", replies(number));
+    holds("$.lookup.value", replies(text));
+}
+
+#[test]
 fn a_total_of_a_field_of_a_list() {
     let order = |row: i64| -> Value {
         let line = |at: i64| Record::new().with("item", "ab").with("cents", (row * 37 + at * at * 11) % 90).into();

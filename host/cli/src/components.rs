@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use auto_engine::{ARTIFACTS, Engine, Limits, Options, Pass, Providers};
+use auto_engine::{ARTIFACTS, Engine, Limits, Options, Pass, Providers, check_predicate};
 use auto_importing::{IMPORTER, Importers};
 use auto_runtime::{CACHE_BYTES, Cache};
 use auto_schema::contract::Predicate;
@@ -144,9 +144,21 @@ impl Toolbox {
         found.cloned().ok_or_else(|| missing(&format!("the driver {name}")))
     }
 
-    /// The components that a contract's predicates pin, loaded.
+    /// The components that a contract's predicates pin, loaded and fit to be asked.
     pub fn predicates(&self, given: Vec<Predicate>) -> Result<Vec<Arc<Pass>>, Failure> {
-        given.into_iter().map(|predicate| Ok(self.engine.load(&predicate.file, predicate.bytes)?)).collect()
+        let loaded = |predicate: Predicate| -> Result<Arc<Pass>, Failure> {
+            let pass = self.engine.load(&predicate.file, predicate.bytes)?;
+            check_predicate(&pass)?;
+            Ok(pass)
+        };
+        let placed = |predicate: Predicate| {
+            let place = predicate.place.clone();
+            loaded(predicate).map_err(|failure| {
+                let at = failure.at.as_ref().map_or_else(|| place.clone(), |at| format!("{place} ({at})"));
+                failure.at(at)
+            })
+        };
+        given.into_iter().map(placed).collect()
     }
 
     /// The gate that decides: the built-in one, or the one `trusted` names by digest.

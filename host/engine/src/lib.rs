@@ -64,6 +64,7 @@ pub use judge::{Consulted, Opinions, Teacher, Unanswered};
 pub use limits::{Budget, Limits};
 pub use name::InterfaceName;
 pub use pass::Pass;
+pub use predicate::check_predicate;
 pub use providers::{Provider, Providers};
 pub use report::{Export, Report};
 pub use trace::CallTrace;

@@ -102,8 +102,32 @@ fn ask(engine: &Arc<Inner>, predicate: &Provider, input: &str, output: &str) -> 
     }
 }
 
+/// Whether a component can be asked: it exports the interface and imports nothing. Gives the
+/// interface.
+///
+/// # Errors
+/// [`FaultClass::Host`] with `predicate-imports`, [`FaultClass::MissingImport`].
+pub fn check_predicate(pass: &Pass) -> Result<InterfaceName, Fault> {
+    if let Some((import, _)) = pass.needs.iter().next() {
+        let message = format!("a predicate imports nothing, and it imports {import}");
+        return Err(refused(pass.digest, FaultClass::Host("predicate-imports"), &pass.label, message));
+    }
+    InterfaceName::parse(PREDICATE).and_then(|name| Some(pass.offer(&name)?.0.clone())).ok_or_else(|| {
+        let message = format!("it is no predicate: it does not export {PREDICATE}");
+        refused(pass.digest, FaultClass::MissingImport, &pass.label, message)
+    })
+}
+
 fn provider(digest: Digest, given: &[Arc<Pass>]) -> Result<Provider, Fault> {
-    let refuse = |class, label: &str, message: String| Fault {
+    let Some(pass) = given.iter().find(|pass| pass.digest == digest) else {
+        let message = "the contract pins a predicate with this digest, and no component given has it".to_owned();
+        return Err(refused(digest, FaultClass::MissingImport, "host", message));
+    };
+    Ok(Provider { pass: pass.clone(), interface: check_predicate(pass)?, below: Providers::new() })
+}
+
+fn refused(digest: Digest, class: FaultClass, label: &str, message: String) -> Fault {
+    Fault {
         pass: label.to_owned(),
         digest: Some(digest),
         function: format!("{PREDICATE}#decide"),
@@ -112,21 +136,5 @@ fn provider(digest: Digest, given: &[Arc<Pass>]) -> Result<Provider, Fault> {
         at: None,
         log: Vec::new(),
         callers: Vec::new(),
-    };
-    let Some(pass) = given.iter().find(|pass| pass.digest == digest) else {
-        let message = "the contract pins a predicate with this digest, and no component given has it".to_owned();
-        return Err(refuse(FaultClass::MissingImport, "host", message));
-    };
-    if let Some((import, _)) = pass.needs.iter().next() {
-        let message = format!("a predicate imports nothing, and it imports {import}");
-        return Err(refuse(FaultClass::Host("predicate-imports"), &pass.label, message));
-    }
-    let found = InterfaceName::parse(PREDICATE).and_then(|name| Some(pass.offer(&name)?.0.clone()));
-    match found {
-        Some(interface) => Ok(Provider { pass: pass.clone(), interface, below: Providers::new() }),
-        None => {
-            let message = format!("it is no predicate: it does not export {PREDICATE}");
-            Err(refuse(FaultClass::MissingImport, &pass.label, message))
-        }
     }
 }

@@ -114,6 +114,28 @@ impl Relation {
         }
     }
 
+    /// Whether some values of these types stand in it, as far as the types tell.
+    pub(super) fn can_hold(self, ty: &Type, other: &Type) -> bool {
+        let texts = |ty: &Type| matches!(bare(ty), Type::Text | Type::Bytes | Type::Enum(_));
+        match (self, bare(other)) {
+            (Relation::OccursIn { .. }, _) if texts(ty) && texts(other) => true,
+            (Relation::OccursIn { ignore_case }, Type::List(item)) if !matches!(bare(ty), Type::List(_)) => {
+                ty.overlaps(item, ignore_case)
+            }
+            (Relation::OccursIn { ignore_case } | Relation::Equals { ignore_case }, _) => {
+                ty.overlaps(other, ignore_case)
+            }
+            (Relation::SumOf, other) => matches!(other, Type::Int | Type::Number | Type::Json),
+            (Relation::CountOf, _) => true,
+            (Relation::InOrderOf, _) => ty.overlaps(other, false),
+        }
+    }
+
+    /// Whether it is about the items of the lists that are there.
+    pub(super) fn is_of_items(self) -> bool {
+        matches!(self, Relation::SumOf | Relation::InOrderOf)
+    }
+
     fn ignores_case(self) -> bool {
         matches!(self, Relation::OccursIn { ignore_case: true } | Relation::Equals { ignore_case: true })
     }
@@ -273,6 +295,14 @@ impl Claim {
             (Claim::Related(Relation::SumOf | Relation::CountOf, _), ty) => matches!(ty, Type::Int | Type::Number),
             _ => true,
         }
+    }
+}
+
+/// The type without `null`.
+fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Optional(inner) => bare(inner),
+        ty => ty,
     }
 }
 

@@ -51,6 +51,8 @@ impl Contract {
 pub struct Predicate {
     /// The path as written in the contract.
     pub file: String,
+    /// Where the contract names it: `file:line:column`, and the key path.
+    pub place: String,
     /// SHA-256 of the bytes, as the contract pins it.
     pub digest: Digest,
     /// The component.
@@ -68,7 +70,8 @@ fn from_toml(text: &str, file: &str, read: impl Fn(&str) -> io::Result<Vec<u8>>)
         let error = unknown_key("eval_cases".to_owned(), "eval_cases", &["eval_sets"]);
         return Err(places.locate(error));
     }
-    let predicates = predicates(&mut root, &read).map_err(|error| places.locate(error))?;
+    let mut predicates = predicates(&mut root, &read).map_err(|error| places.locate(error))?;
+    predicates.iter_mut().for_each(|one| one.place = places.of(&one.place));
     let mut lines = Vec::new();
     if let Some(sets) = root.remove("eval_sets") {
         let cases = eval_sets(&sets, &mut lines, &places, &read)?;
@@ -111,7 +114,8 @@ fn predicates(root: &mut Record, read: &impl Fn(&str) -> io::Result<Vec<u8>>) ->
             return Err(refuse("digest-mismatch", child(&at, "sha256"), message));
         }
         if !found.iter().any(|known| known.digest == digest) {
-            found.push(Predicate { file: file.to_owned(), digest, bytes });
+            let place = child(&at, "file");
+            found.push(Predicate { file: file.to_owned(), place, digest, bytes });
         }
     }
     root.set("property", properties);
@@ -172,6 +176,11 @@ impl Places<'_> {
         let spans = self.walk(&error.at);
         let offset = spans.map_or(0, |(key, value)| if error.code == "unknown-key" { key } else { value });
         ContractError { at: place(self.text, self.file, offset, &error.at), ..error }
+    }
+
+    /// The place of the value of a key.
+    fn of(&self, path: &str) -> String {
+        place(self.text, self.file, self.walk(path).map_or(0, |(_, value)| value), path)
     }
 
     /// Where the key and the value start of the last part of a key path that is written.

@@ -93,11 +93,3 @@ fn check(place: &Place, claim: &Claim, input: &Value, output: &Value) -> Result<
         claim => claim.check(place, &values),
     }
 }
-
-/// The place that a claim looks at beside its own.
-pub(super) fn other_place(claim: &Claim) -> Option<&Place> {
-    match claim {
-        Claim::Related(_, other) => Some(other),
-        _ => None,
-    }
-}

@@ -25,31 +25,66 @@ impl Type {
 const MOST_LABELS: usize = 12;
 const LABEL_SUPPORT: usize = 3;
 
+/// How many different keys objects have at least that are taken for data, and of what share of
+/// the objects each is in at most, in parts of all.
+const LEAST_KEYS: usize = 8;
+const KEY_SHARE: usize = 2;
+
 impl Type {
     /// The type with each text that took few values, each seen often, as an enumeration of
     /// them: a draft for a person to read, since the next value may be a new one.
     #[must_use]
     pub fn with_labels(self, values: &[&Value]) -> Type {
-        match self {
-            Type::Text => labels(values).map_or(Type::Text, Type::Enum),
+        self.redrafted(values, &|ty, values| match ty {
+            Type::Text => labels(values).map(Type::Enum),
+            _ => None,
+        })
+    }
+
+    /// The type with all objects as maps whose keys look like data: many, of values of one type, and
+    /// none in half of the objects. A draft, like [`Type::with_labels`].
+    #[must_use]
+    pub fn with_maps(self, values: &[&Value]) -> Type {
+        self.redrafted(values, &|ty, values| match ty {
+            Type::Record(fields) => item_of_map(fields, values).map(Type::map),
+            _ => None,
+        })
+    }
+
+    /// The type with parts replaced by what `draft` says of them and of the values there.
+    fn redrafted(self, values: &[&Value], draft: &dyn Fn(&Type, &[&Value]) -> Option<Type>) -> Type {
+        match draft(&self, values).unwrap_or(self) {
             Type::List(item) => {
                 let items: Vec<&Value> = values.iter().filter_map(|value| value.as_list()).flatten().collect();
-                Type::list(item.with_labels(&items))
+                Type::list(item.redrafted(&items, draft))
             }
             Type::Optional(inner) => {
                 let present: Vec<&Value> = values.iter().copied().filter(|value| **value != Value::Null).collect();
-                Type::optional(inner.with_labels(&present))
+                Type::optional(inner.redrafted(&present, draft))
             }
             Type::Record(fields) => {
                 let fields = fields.into_iter().map(|field| {
                     let members: Vec<&Value> = values.iter().filter_map(|value| value.get(&field.name)).collect();
-                    Field { ty: field.ty.with_labels(&members), ..field }
+                    Field { ty: field.ty.redrafted(&members, draft), ..field }
                 });
                 Type::Record(fields.collect())
+            }
+            Type::Map(item) => {
+                let records = values.iter().filter_map(|value| value.as_record());
+                let members: Vec<&Value> = records.flat_map(|record| record.iter().map(|(_, value)| value)).collect();
+                Type::map(item.redrafted(&members, draft))
             }
             other => other,
         }
     }
+}
+
+/// The type of what is in a map, where the objects look like one.
+fn item_of_map(fields: &[Field], values: &[&Value]) -> Option<Type> {
+    let item = &fields.first()?.ty;
+    let often = |field: &Field| values.iter().filter(|value| value.get(&field.name).is_some()).count();
+    let is_data = |field: &Field| field.optional && field.ty == *item && often(field) * KEY_SHARE < values.len();
+    (fields.len() >= LEAST_KEYS && fields.iter().all(is_data)).then(|| item.clone())
 }
 
 fn labels(values: &[&Value]) -> Option<Vec<String>> {

@@ -158,6 +158,28 @@ impl Type {
         }
     }
 
+    /// Whether some value is of both types. Lists and maps of any types have the empty one in common.
+    pub fn overlaps(&self, other: &Type, ignore_case: bool) -> bool {
+        let folded = |label: &String| if ignore_case { label.to_lowercase() } else { label.clone() };
+        match (self, other) {
+            (Type::Json, _) | (_, Type::Json) => true,
+            (Type::Optional(item), other) | (other, Type::Optional(item)) => {
+                other.accepts(&Value::Null).is_ok() || item.overlaps(other, ignore_case)
+            }
+            (Type::Int | Type::Number, Type::Int | Type::Number) => true,
+            (Type::Enum(own), Type::Enum(others)) => {
+                own.iter().any(|label| others.iter().any(|other| folded(label) == folded(other)))
+            }
+            (Type::Text | Type::Bytes | Type::Enum(_), Type::Text | Type::Bytes | Type::Enum(_)) => true,
+            (Type::List(_), Type::List(_)) | (Type::Map(_), Type::Map(_)) => true,
+            (Type::Record(fields), Type::Map(item)) | (Type::Map(item), Type::Record(fields)) => {
+                fields.iter().all(|field| field.optional || field.ty.overlaps(item, ignore_case))
+            }
+            (Type::Record(own), Type::Record(others)) => records_overlap(own, others, ignore_case),
+            (own, other) => own == other,
+        }
+    }
+
     /// Whether `value` is of this type, and where not.
     pub fn accepts(&self, value: &Value) -> Result<(), Mismatch> {
         match (self, value) {
@@ -181,6 +203,16 @@ impl Type {
             (_, value) => Err(Mismatch::here(self, value)),
         }
     }
+}
+
+fn records_overlap(own: &[Field], others: &[Field], ignore_case: bool) -> bool {
+    let fits = |fields: &[Field], others: &[Field]| {
+        fields.iter().all(|field| match others.iter().find(|other| other.name == field.name) {
+            Some(other) => field.optional && other.optional || field.ty.overlaps(&other.ty, ignore_case),
+            None => field.optional,
+        })
+    };
+    fits(own, others) && fits(others, own)
 }
 
 fn accepts_record(fields: &[Field], record: &auto_json::Record) -> Result<(), Mismatch> {

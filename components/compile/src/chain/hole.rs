@@ -11,6 +11,7 @@ use crate::bindings::auto::pass::check::check;
 use crate::bindings::auto::pass::emit::emit;
 use crate::bindings::auto::pass::extract::{Budget, Hints, Search};
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Witness};
+use crate::trust::Tally;
 use crate::{SYNTHESIZE, search_result, table, unexplained, wire};
 
 /// A place for an expression.
@@ -42,15 +43,6 @@ struct Found {
     text: String,
 }
 
-/// What was told of runs that were held out.
-#[derive(Clone, Copy, Default)]
-pub struct Told {
-    /// As it was.
-    pub right: usize,
-    /// Otherwise.
-    pub wrong: usize,
-}
-
 /// Fills holes, each problem once.
 pub struct Holes {
     /// The extractor's budget for one.
@@ -61,12 +53,14 @@ pub struct Holes {
     unfilled: BTreeSet<String>,
     /// Whether those are not looked at again.
     keeps: bool,
+    /// Places of which no program is believed, and why.
+    doubted: BTreeMap<String, String>,
 }
 
 impl Holes {
     /// Nothing has been looked for.
     pub fn new(steps: u64) -> Holes {
-        Holes { steps, searched: BTreeMap::new(), unfilled: BTreeSet::new(), keeps: false }
+        Holes { steps, searched: BTreeMap::new(), unfilled: BTreeSet::new(), keeps: false, doubted: BTreeMap::new() }
     }
 
     /// How many places there are for which there was no program.
@@ -79,6 +73,21 @@ impl Holes {
         self.keeps = true;
     }
 
+    /// From here on, no program is believed at the place of this one.
+    pub fn doubt(&mut self, hole: &Hole, why: &str) {
+        self.doubted.insert(named(&hole.place, &hole.rows), why.to_owned());
+    }
+
+    /// Takes back a doubt.
+    pub fn believe(&mut self, hole: &Hole) {
+        self.doubted.remove(&named(&hole.place, &hole.rows));
+    }
+
+    /// Whether no program is believed there.
+    pub fn is_doubted(&self, place: &str, rows: &[Row]) -> bool {
+        self.doubted.contains_key(&named(place, rows))
+    }
+
     /// Finds an expression for every row, or says why there is none.
     pub fn fill(&mut self, place: &str, rows: Vec<Row>) -> Result<Result<Hole, String>, Fault> {
         progress::report(place, 0, None);
@@ -87,6 +96,9 @@ impl Holes {
             Err(why) => return Ok(Err(why)),
         };
         let named = named(place, &rows);
+        if let Some(why) = self.doubted.get(&named) {
+            return Ok(Err(why.clone()));
+        }
         if self.keeps && self.unfilled.contains(&named) {
             return Ok(Err("there is no program for all runs".to_owned()));
         }
@@ -148,8 +160,8 @@ impl Holes {
     }
 
     /// What the programs that were found without each fold ([`Holes::ahead`]) say of its rows.
-    pub fn held_out(&self, hole: &Hole, folds: &[Vec<usize>]) -> Result<Told, Fault> {
-        let mut told = Told::default();
+    pub fn held_out(&self, hole: &Hole, folds: &[Vec<usize>]) -> Result<Tally, Fault> {
+        let mut told = Tally::default();
         for fold in folds {
             let (held, shown): (Vec<&Row>, Vec<&Row>) =
                 hole.rows.iter().partition(|row| fold.binary_search(&row.group).is_ok());
@@ -159,6 +171,7 @@ impl Holes {
             if held.is_empty() {
                 continue;
             }
+            told.rows += held.len() as u64;
             let module = emit(&found.program)?.module;
             let inputs: Vec<String> = held.iter().map(|one| one.input.clone()).collect();
             for (one, replay) in held.iter().zip(sandbox::run(&module, &inputs)?) {

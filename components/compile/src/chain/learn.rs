@@ -21,9 +21,6 @@ use crate::bindings::auto::pass::types::Fault;
 /// The most operations of a run.
 const MOST_STEPS: usize = 64;
 
-/// The most model calls that are left out on trial: each doubles the ways to look at.
-const MOST_TRIALS: usize = 3;
-
 /// The most tries of what is given up that are steps of their own.
 const MOST_TRIES: usize = 5;
 
@@ -70,6 +67,8 @@ pub struct Learner<'c> {
     gave_up: &'c [Walk],
     /// Whether what no program tells may be a table of what was recorded.
     memorise: bool,
+    /// The most model calls that are left out on trial: each doubles the ways to look at.
+    most_trials: usize,
     /// What became of the operations so far, for a report where there is no plan.
     pub(super) done: Vec<(String, &'static str, String)>,
     /// Why what looked like a loop is none.
@@ -80,8 +79,8 @@ pub struct Learner<'c> {
 
 impl<'c> Learner<'c> {
     /// A learner that has seen nothing.
-    pub fn new(holes: &'c mut Holes, gave_up: &'c [Walk], memorise: bool) -> Learner<'c> {
-        Learner { holes, gave_up, memorise, done: Vec::new(), looped: None, trials: 0, failed: 0 }
+    pub fn new(holes: &'c mut Holes, gave_up: &'c [Walk], memorise: bool, most_trials: usize) -> Learner<'c> {
+        Learner { holes, gave_up, memorise, most_trials, done: Vec::new(), looped: None, trials: 0, failed: 0 }
     }
 
     /// The plan of these runs, or why there is none.
@@ -227,8 +226,9 @@ impl<'c> Learner<'c> {
         };
         let mark = self.done.len();
         let mut without = None;
-        // With tables, nothing is needed.
-        if self.trials < MOST_TRIALS && !self.memorise {
+        // With tables, nothing is needed; and what a model is to be asked for, because no program is
+        // believed, is not to be guessed by what follows.
+        if self.trials < self.most_trials && !self.memorise && !self.holes.is_doubted(&place, &rows) {
             self.trials += 1;
             let next: Vec<Walk> = walks.iter().map(|walk| walk.after(1, None)).collect();
             match self.then(stage.clone(), Vec::new(), Action::Skip, &next, after)? {

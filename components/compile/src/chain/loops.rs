@@ -59,6 +59,8 @@ impl Learner<'_> {
         let tried = if again { self.retry(key, most, walks, after)? } else { self.each(key, most, walks, after)? };
         match tried {
             Ok(plan) => Ok(Ok(plan)),
+            // The loop was found, and what comes after it was not.
+            Err(refused) if !refused.at.contains(&stage(key)) => Ok(Err(refused)),
             Err(refused) => {
                 self.done.truncate(mark);
                 let least = walks.iter().map(|walk| walk.row_of(key).len()).min().unwrap_or(0);

@@ -16,6 +16,7 @@
 //! [`learn`] finds the plan, [`graph`] writes it down. What reads the environment of the
 //! machine cannot be done again, and refuses.
 
+mod doubt;
 mod graph;
 mod hole;
 mod learn;
@@ -37,9 +38,8 @@ use crate::bindings::auto::pass::emit::emit;
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::report::{self, Report};
-use crate::trust::Tally;
-use crate::{MILLION, draft, fault, folds, settled};
-use hole::{Holes, Told};
+use crate::{draft, fault, folds, settled};
+use hole::Holes;
 use learn::{Learner, Refusal};
 use plan::Plan;
 use walk::Walk;
@@ -48,9 +48,8 @@ use walk::Walk;
 /// fold.
 const MOST_IN_VAIN: usize = 20;
 
-/// The least share of held-out runs for which a predicate must tell the right way, in parts per
-/// million, unless the contract says otherwise.
-const LEAST_TOLD: u32 = 950_000;
+/// The most model calls that are left out on trial: each doubles the ways to look at.
+const MOST_TRIALS: usize = 3;
 
 /// What became of the attempt.
 pub enum Made {
@@ -102,8 +101,16 @@ pub fn compiled(
     let gave_up: Vec<Walk> = gave_up.collect::<Result<_, Fault>>()?;
     let acts = runs.iter().flat_map(|run| &run.steps).any(|step| learn::is_act(&step.kind));
     let mut holes = Holes::new(config.steps);
-    let mut chain =
-        Chain { config, contract, known: &known, walks: &walks, gave_up: &gave_up, holes: &mut holes, memorise: false };
+    let mut chain = Chain {
+        config,
+        contract,
+        known: &known,
+        walks: &walks,
+        gave_up: &gave_up,
+        holes: &mut holes,
+        memorise: false,
+        most_trials: MOST_TRIALS,
+    };
     let mut learnt = chain.learn()?;
     if let (Err(failed), true, true) = (&learnt, acts, contract.acceptance.memorise) {
         let why = format!("{}; so tables of what was recorded, as the contract says", failed.refusal);
@@ -113,14 +120,10 @@ pub fn compiled(
     }
     let failed = match learnt {
         Ok(plan) => {
-            plan.report(report);
-            let held_out = chain.held_out(&plan, report)?;
-            let refusal = match chain.doubtful(&plan)? {
-                Some(refusal) => Some(refusal),
-                None => doubted(contract, &held_out),
-            };
-            match refusal {
-                None => return chain.drafted(plan, held_out, report).map(Made::Draft),
+            let judged = chain.judged(plan)?;
+            judged.report(report);
+            match judged.refusal {
+                None => return chain.drafted(judged.plan, judged.held_out, report).map(Made::Draft),
                 Some(refusal) => Failed { refusal, stages: Vec::new() },
             }
         }
@@ -133,21 +136,6 @@ pub fn compiled(
     }
     report.remark("chain", failed.refusal.to_string());
     Ok(Made::Whole)
-}
-
-/// Why a whole is not believed: what was found without some runs answers too many of them wrongly.
-fn doubted(contract: &Contract, held_out: &[Scored]) -> Option<Refusal> {
-    let tally = Tally::of(held_out);
-    // What passed under version 0 passes, and who wants no guard wants no doubt.
-    if contract.version == 0 || contract.guard == GuardPolicy::None || !tally.is_doubted(contract) {
-        return None;
-    }
-    let why = format!(
-        "what is found without some of the runs answers {} of {} of those wrongly; record more runs, or say with \
-         acceptance.out_of_fold_min_ppm how many have to be right",
-        tally.wrong, tally.rows
-    );
-    Some(Refusal { at: "answer".to_owned(), why })
 }
 
 /// Why a program could not do what these runs did.
@@ -185,40 +173,16 @@ struct Chain<'c> {
     holes: &'c mut Holes,
     /// Whether what no program tells may be a table.
     memorise: bool,
+    /// How many model calls are left out on trial.
+    most_trials: usize,
 }
 
 impl Chain<'_> {
     /// The plan of all runs.
     fn learn(&mut self) -> Result<Result<Plan, Failed>, Fault> {
-        let mut learner = Learner::new(self.holes, self.gave_up, self.memorise);
+        let mut learner = Learner::new(self.holes, self.gave_up, self.memorise, self.most_trials);
         let learnt = learner.learn(self.walks)?;
         Ok(learnt.map_err(|refusal| Failed { refusal, stages: learner.done }))
-    }
-
-    /// A predicate that goes wrong where it is shown other runs: what follows a wrong way is done
-    /// before anybody sees the answer.
-    fn doubtful(&self, plan: &Plan) -> Result<Option<Refusal>, Fault> {
-        let least = match self.contract.acceptance.out_of_fold_min_ppm {
-            Some(least) => least,
-            // What passed under version 0 passes.
-            None if self.contract.version == 0 => return Ok(None),
-            None => LEAST_TOLD,
-        };
-        let folds = self.folds();
-        for hole in plan.predicates() {
-            let Told { right, wrong } = self.holes.held_out(hole, &folds)?;
-            let told = right + wrong;
-            if (right as u64) * u64::from(MILLION) < (told as u64) * u64::from(least) {
-                let why = format!(
-                    "{} tells the way in all runs, but what is found without some of them is wrong on {wrong} of \
-                     {told} of those, and {least} parts per million must be right; record more runs, record the \
-                     decision as a branch with what it is decided by, or set acceptance.out_of_fold_min_ppm",
-                    hole.program
-                );
-                return Ok(Some(Refusal { at: hole.place.clone(), why }));
-            }
-        }
-        Ok(None)
     }
 
     fn folds(&self) -> Vec<Vec<usize>> {
@@ -242,21 +206,17 @@ impl Chain<'_> {
 
     /// Learns everything again without the runs of each fold, and runs what comes of it on
     /// the inputs held out. A fold without a plan abstains on all of its inputs.
-    fn held_out(&mut self, plan: &Plan, report: &mut Report) -> Result<Vec<Scored>, Fault> {
-        let folds = self.folds();
-        self.holes.ahead(&plan.holes(), &folds)?;
-        let in_vain = self.holes.unfilled();
-        if in_vain * folds.len() > MOST_IN_VAIN {
+    fn held_out(&mut self, plan: &Plan, folds: &[Vec<usize>]) -> Result<Vec<Scored>, Fault> {
+        self.holes.ahead(&plan.holes(), folds)?;
+        if self.holes.unfilled() * folds.len() > MOST_IN_VAIN {
             self.holes.keep_unfilled();
-            let why = format!("{in_vain} places had no program with all runs, and none is looked for without a fold's");
-            report.remark("out-of-fold", why);
         }
         let mut scored = Vec::new();
         for (number, fold) in folds.iter().enumerate() {
             progress::report("fold", number as u64, Some(folds.len() as u64));
             let shown = self.walks.iter().filter(|walk| fold.binary_search(&walk.group).is_err());
             let shown: Vec<Walk> = shown.cloned().collect();
-            let plan = Learner::new(self.holes, self.gave_up, self.memorise).learn(&shown)?;
+            let plan = Learner::new(self.holes, self.gave_up, self.memorise, self.most_trials).learn(&shown)?;
             let inputs: Vec<String> = fold.iter().map(|&row| self.known[row].input.clone()).collect();
             let outcomes = self.outcomes(plan.ok(), &inputs)?;
             for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
@@ -264,7 +224,6 @@ impl Chain<'_> {
                 scored.push(Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() });
             }
         }
-        report.held_out(&scored, folds.len());
         Ok(scored)
     }
 

@@ -150,6 +150,18 @@ impl Plan {
         }
     }
 
+    /// Every operation, in the order of the plan, those in ways and rounds after what they are in.
+    pub fn steps(&self) -> Vec<&Step> {
+        match self {
+            Plan::Answer(_) | Plan::End => Vec::new(),
+            Plan::Step(step) => {
+                let inside = step.action.inside().into_iter().flat_map(Plan::steps);
+                [&**step].into_iter().chain(inside).chain(step.then.steps()).collect()
+            }
+            Plan::Choice { yes, no, .. } => [yes.steps(), no.steps()].concat(),
+        }
+    }
+
     /// Every request, in the order of the plan.
     pub fn asks(&mut self) -> Vec<&mut Ask> {
         match self {
@@ -183,6 +195,35 @@ impl Plan {
 }
 
 impl Step {
+    /// What computes it in place of a model.
+    pub fn computed(&self) -> Option<&Hole> {
+        match &self.action {
+            Action::Compute(hole) | Action::Each { body: Body::Compute(hole), .. } if self.is_model_call() => {
+                Some(hole)
+            }
+            _ => None,
+        }
+    }
+
+    /// What tells what it is asked with.
+    pub fn given(&self) -> Option<&Hole> {
+        match &self.action {
+            Action::Ask(ask)
+            | Action::Each { body: Body::Ask(ask), .. }
+            | Action::Retry { body: Body::Ask(ask), .. } => Some(&ask.input),
+            _ => None,
+        }
+    }
+
+    /// Whether a model was asked here and need not be.
+    pub fn leaves_out_a_model(&self) -> bool {
+        self.is_model_call() && matches!(self.action, Action::Skip)
+    }
+
+    fn is_model_call(&self) -> bool {
+        self.stage.starts_with("model_call ")
+    }
+
     fn predicates(&self) -> Vec<&Hole> {
         match &self.action {
             Action::Compute(hole) if self.stage.starts_with("branch ") => vec![hole],

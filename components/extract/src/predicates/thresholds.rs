@@ -52,18 +52,28 @@ fn roundest(low: i128, high: i128) -> i128 {
 /// Less is rounder: fewer significant digits, then 1, 2 or 5, then other multiples of 5,
 /// then near the middle.
 fn roundness(number: i128, low: i128, high: i128) -> (u32, u8, u128) {
+    let middle = low + (high - low) / 2;
+    let (digits, rank) = figures(number);
+    (digits, rank, number.abs_diff(middle))
+}
+
+/// How round a number is, less being rounder: its significant digits, and what they are.
+pub fn figures_of(number: &Number) -> (u32, u8) {
+    number.parts().map_or((u32::MAX, 0), |(mantissa, _)| figures(mantissa))
+}
+
+fn figures(number: i128) -> (u32, u8) {
     let mut significant = number.unsigned_abs();
     while significant != 0 && significant.is_multiple_of(10) {
         significant /= 10;
     }
     let digits = significant.checked_ilog10().map_or(0, |log| log + 1);
-    let middle = low + (high - low) / 2;
     let rank = match significant {
         0 | 1 | 2 | 5 => 0,
         other if other.is_multiple_of(5) => 1,
         _ => 2,
     };
-    (digits, rank, number.abs_diff(middle))
+    (digits, rank)
 }
 
 #[cfg(test)]

@@ -95,8 +95,9 @@ fn infer(store: &Store, task: &str, scope: Option<&str>) -> Result<String, Failu
         return Err(Failure::new(Exit::Refused, "no-observations", message)
             .help("`auto-host census --task TASK` shows what was recorded"));
     }
-    let input = Type::infer(seen.inputs.iter());
-    let output = Type::infer(seen.outputs.iter()).with_labels(&seen.outputs.iter().collect::<Vec<_>>());
+    let (inputs, outputs): (Vec<&Value>, Vec<&Value>) = (seen.inputs.iter().collect(), seen.outputs.iter().collect());
+    let input = Type::infer(seen.inputs.iter()).with_maps(&inputs);
+    let output = Type::infer(seen.outputs.iter()).with_maps(&outputs).with_labels(&outputs);
     let scope_lines = match &scope {
         Scope::Task => "type = \"task\"".to_owned(),
         Scope::Span { kind, name } => format!("type = \"span\"\nkind = \"{}\"\nname = {}", kind.as_str(), toml(name)),
