@@ -61,6 +61,7 @@ fn written() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("returned", "request", returned(&[0, 2, 40, 3, 40, 4, 40, 4], b"null")),
         ("returned", "failure", returned(&[1, 0, 40, 4], b"null")),
     ];
+    seeds.extend(auto_registry::fuzzing::samples());
     seeds.extend(auto_engine::fuzzing::samples().map(|(target, bytes)| (target, "small", bytes)));
     seeds
 }
@@ -185,6 +186,16 @@ fn the_seeds_are_good_ones() {
     assert_eq!(Contract::from_value(&canonical).err(), None);
     assert_eq!(text("types", "all").parse::<Type>().err(), None);
     assert!(Value::parse(text("json", "all")).is_ok());
+    for name in ["policy", "tables"] {
+        let read = auto_config::Config::parse(&text("auto_toml", name), std::path::Path::new(name));
+        assert_eq!(read.err(), None, "{name}");
+    }
+    let log = auto_registry::TagLog::parse(&"t".parse().unwrap(), text("tag_log", "two").as_bytes());
+    assert_eq!(log.map(|log| log.head().number), Ok(2));
+    assert!(auto_registry::SignedManifest::parse(text("oci_manifest", "signed").as_bytes()).is_ok());
+    assert!(auto_registry::Papers::parse(text("papers", "all").as_bytes()).is_ok());
+    assert!(auto_registry::Statement::parse(text("statement", "small").as_bytes()).is_ok());
+    assert_eq!(auto_registry::read_bundle(text("envelope", "signed").as_bytes()).map(|all| all.len()), Ok(1));
     let source = |text: String| auto_importer::Source::of("f", text);
     assert_eq!(
         auto_import_auto::parse(&source(text("auto_jsonl", "run"))).map(|trace| trace.spans.len()).ok(),

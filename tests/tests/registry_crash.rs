@@ -21,6 +21,7 @@ fn shop() -> Tool {
     for line in [
         "compile --contract shout.contract.toml --store shout.db --out plain.cbin --no-optimize",
         "registry keygen --out ours.pem",
+        "registry keygen --out next.pem --no-trust",
         "registry add shout.cbin --as shout --key ours.pem",
     ] {
         let output = tool.run(&line.split(' ').collect::<Vec<_>>());
@@ -42,7 +43,7 @@ fn host(folder: &Path, arguments: &[&str]) -> Output {
 
 fn copy(shop: &Tool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["plain.cbin", "shout.cbin", "ours.pem", "auto-registry"] {
+    for name in ["plain.cbin", "shout.cbin", "ours.pem", "next.pem", "auto-registry"] {
         let status = Command::new("cp").arg("-a").arg(shop.path(name)).arg(folder.path()).status().unwrap();
         assert!(status.success());
     }
@@ -146,6 +147,38 @@ fn a_pull_that_is_killed_anywhere_leaves_the_state_before_or_after() {
                 assert_eq!(fs::read_dir(folder.join("auto-registry/objects")).unwrap().count(), 5, "{what}");
             },
         );
+    }
+}
+
+#[test]
+fn whatever_else_changes_a_registry_and_is_killed_leaves_the_state_before_or_after() {
+    let shop = shop();
+    assert!(shop.run(&ADD).status.success());
+    let changes = [
+        ("registry tag shout --back-to 1 --key ours.pem", CALLS),
+        ("registry rotate --key ours.pem --to next.pem", CALLS),
+        // It only removes.
+        ("registry gc --untagged", ["openat", "flock", "write", "unlink,unlinkat", "", ""]),
+    ];
+    for (change, calls) in changes {
+        let change: Vec<&str> = change.split(' ').collect();
+        for calls in calls.into_iter().skip(2).filter(|calls| !calls.is_empty()) {
+            swept(
+                calls,
+                "signal=KILL",
+                &change,
+                || copy(&shop),
+                |folder, _, what| {
+                    let get = ["registry", "get", "shout", "--out", "got.cbin"];
+                    for command in [&get[..], &["registry", "list"], &change, &get, &["registry", "gc"]] {
+                        let output = host(folder, command);
+                        assert!(output.status.success(), "{what} of {change:?}, {command:?}: {}", printed(&output));
+                    }
+                    let rest = fs::read_dir(folder.join("auto-registry")).unwrap().count();
+                    assert_eq!(rest, 2, "{what} of {change:?}: objects and an index");
+                },
+            );
+        }
     }
 }
 

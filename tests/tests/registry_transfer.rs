@@ -7,65 +7,17 @@
 
 #[path = "registry_transfer/servers.rs"]
 mod servers;
+#[path = "registry_transfer/shop.rs"]
+mod shop;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use auto_json::Value;
 use auto_schema::digest::Digest;
 use auto_tests::tool::{Tool, printed};
 use servers::{Docker, Fake, Served, get, request};
-
-const INPUT: &str = r#"{"text":"please send the blue key"}"#;
-const ANSWER: &str = "\"PLEASE SEND THE BLUE KEY\"\n";
-const TOKEN: &str = "a-token-0123456789";
-
-/// A publisher: `team/shout`, signed with `ours.pem`, and a file with a token.
-fn shop() -> Tool {
-    let tool = Tool::with_shout();
-    fs::write(tool.path("token"), format!("{TOKEN}\n")).unwrap();
-    ok(&tool, "registry keygen --out ours.pem");
-    ok(&tool, "registry add shout.cbin --as team/shout --key ours.pem --contract shout.contract.toml --runs auto-runs");
-    tool
-}
-
-/// A machine with nothing on it but a publisher's public key.
-fn clean(shop: &Tool) -> Tool {
-    let tool = Tool::new();
-    fs::copy(shop.path("ours.pem.pub"), tool.path("ours.pem.pub")).unwrap();
-    tool
-}
-
-fn run(tool: &Tool, line: &str) -> Output {
-    tool.run(&line.split_whitespace().collect::<Vec<_>>())
-}
-
-fn ok(tool: &Tool, line: &str) -> Output {
-    let output = run(tool, line);
-    assert!(output.status.success(), "auto-host {line}\n{}", printed(&output));
-    output
-}
-
-fn refused(tool: &Tool, exit: i32, code: &str, line: &str) {
-    let output = run(tool, &format!("{line} --json"));
-    let said = String::from_utf8_lossy(&output.stdout);
-    let value = Value::parse(said.trim()).unwrap_or_else(|error| panic!("{line}: {error}: {}", printed(&output)));
-    let got = (output.status.code(), value.get("code").and_then(Value::as_text));
-    assert_eq!(got, (Some(exit), Some(code)), "auto-host {line}: {value}");
-}
-
-/// Pulls on a clean machine, with the public key alone, and answers.
-fn pulls_and_answers(shop: &Tool, from: &str, more: &str) -> Tool {
-    let machine = clean(shop);
-    ok(&machine, &format!("registry pull team/shout --from {from} --trust ours.pem.pub{more}"));
-    ok(&machine, "registry verify team/shout --explain");
-    let answer = machine.run(&["run", "team/shout", "--input", INPUT]);
-    assert_eq!(printed(&answer), ANSWER);
-    ok(&machine, "registry get team/shout --out got.cbin");
-    assert_eq!(fs::read(machine.path("got.cbin")).unwrap(), fs::read(shop.path("shout.cbin")).unwrap());
-    machine
-}
+use shop::{ANSWER, INPUT, clean, ok, pulls_and_answers, refused, run, shop};
 
 /// Our server over an empty registry that trusts the publisher, and takes what comes with the
 /// token.
@@ -272,6 +224,34 @@ fn an_upload_that_the_registry_gives_up_is_begun_anew() {
     ok(&shop, &format!("registry push team/shout --to oci://{} --chunk 3000", proxy.address));
     assert_eq!(proxy.cuts(), 1);
     pulls_and_answers(&shop, &format!("oci://{}", docker.address), "");
+}
+
+/// A client of somebody else's, which knows the specification alone.
+fn other_client(arguments: &[&str]) -> String {
+    let script = auto_tests::root().join("tests/clients/oci_client.py");
+    let output = std::process::Command::new("python3").arg(script).args(arguments).output().expect("python3");
+    assert!(output.status.success(), "{}", printed(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_client_that_knows_the_specification_alone_reads_what_is_pushed_with_its_token() {
+    let Some(docker) = Docker::start(Some(("ann", "open sesame"))) else { return };
+    let shop = shop();
+    fs::write(shop.path("password"), "open sesame\n").unwrap();
+    ok(&shop, &format!("registry push team/shout --to oci://{} --user ann --password-file password", docker.address));
+    let folder = shop.path("theirs");
+    let base = format!("http://{}", docker.address);
+    let arguments = [&base, "team/shout", "latest", folder.to_str().unwrap(), "ann", "open sesame"];
+    let said = Value::parse(other_client(&arguments).trim()).unwrap();
+    assert_eq!(fs::read(folder.join("artifact.wasm")).unwrap(), fs::read(shop.path("shout.cbin")).unwrap());
+    assert_eq!(said.get("artifactType").and_then(Value::as_text), Some("application/vnd.auto.cbin.v1"));
+    // What it found as a referrer is what lies beside a file of ours, and enough to check it by.
+    let machine = clean(&shop);
+    fs::copy(folder.join("artifact.wasm"), machine.path("got.cbin")).unwrap();
+    fs::copy(folder.join("statements.jsonl"), machine.path("got.cbin.intoto.jsonl")).unwrap();
+    ok(&machine, "registry trust ours.pem.pub");
+    ok(&machine, "registry verify got.cbin");
 }
 
 /// What our server says of `team/shout`, and its file.

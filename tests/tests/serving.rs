@@ -174,6 +174,77 @@ fn another_version_takes_over_and_no_request_is_dropped_or_fails() {
     wait("what is gone is not served", || server.run("shout", KNOWN).status == 404);
 }
 
+/// Does it, and says what went wrong where that is not done.
+fn done(tool: &Tool, line: &str) -> Value {
+    let (code, value) = tool.json(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(code, Some(0), "auto-host {line}: {value}");
+    value
+}
+
+#[test]
+fn what_is_trusted_no_longer_is_served_no_longer() {
+    let tool = Tool::with_shout();
+    done(&tool, "compile --contract shout.contract.toml --store shout.db --out plain.cbin --no-optimize");
+    let key = done(&tool, "registry keygen --out ours.pem --registry reg").get("key").cloned().unwrap();
+    done(&tool, "registry add shout.cbin --registry reg --as shout --key ours.pem");
+    let loose = done(&tool, "registry add plain.cbin --registry reg --key ours.pem");
+    let loose = loose.get("id").and_then(Value::as_text).unwrap().to_owned();
+    let server = serve(&tool, &[]);
+    assert_eq!((server.run("shout", KNOWN).status, server.run(&loose, KNOWN).status), (200, 200));
+    let key = key.as_text().unwrap().to_owned();
+    done(&tool, &format!("registry revoke {key} --registry reg --key ours.pem --reason stolen"));
+    wait("a revoked key is noticed", || server.run("shout", KNOWN).status == 503);
+    assert_eq!(server.run("shout", KNOWN).code(), "revoked-key");
+    wait("by its id too", || server.run(&loose, KNOWN).code() == "revoked-key");
+    server.wait_for("what was served is trusted no longer");
+    let state = server.get("/state", &[]);
+    assert_eq!(state.at(&["held"]).as_list().map(<[Value]>::len), Some(1), "{state:?}");
+}
+
+#[test]
+fn artifacts_as_files_are_held_to_the_policy_where_there_is_one() {
+    let tool = shout();
+    done(&tool, "registry keygen --out ours.pem");
+    done(&tool, "registry add shout.cbin --as shout --key ours.pem");
+    let served = |rules: &str| {
+        fs::write(tool.path("auto.toml"), format!("[registry.policy]\n{rules}\n")).unwrap();
+        let reply = serve(&tool, &[]).run("shout", KNOWN);
+        (reply.status, reply.code(), reply.text(&["message"]))
+    };
+    assert_eq!(served("min_held_out = 12").0, 200, "the registry beside has what is signed of it");
+    let (status, code, message) = served("min_held_out = 13");
+    assert_eq!((status, code.as_str()), (503, "policy"));
+    assert!(message.contains("min_held_out"), "{message}");
+    // Without the registry nobody has signed it; with what lies beside the file and the key, somebody has.
+    fs::remove_file(tool.path("auto.toml")).unwrap();
+    done(&tool, "registry get shout --out got.cbin");
+    fs::remove_dir_all(tool.path("auto-registry")).unwrap();
+    assert_eq!(served("signatures = 1").1, "unsigned");
+    fs::rename(tool.path("got.cbin.intoto.jsonl"), tool.path("reg/shout.cbin.intoto.jsonl")).unwrap();
+    assert_eq!(served("signatures = 1").1, "unknown-key");
+    done(&tool, "registry trust ours.pem.pub");
+    assert_eq!(served("signatures = 1").0, 200);
+    // A policy that comes to be met no longer ends it, too.
+    let server = serve(&tool, &[]);
+    let said = tool.path("reg/shout.cbin.intoto.jsonl");
+    let text = fs::read_to_string(&said).unwrap();
+    let at = text.find("\"sig\":\"").unwrap() + 10;
+    let other = if text.as_bytes()[at] == b'A' { "B" } else { "A" };
+    fs::write(&said, format!("{}{other}{}", &text[..at], &text[at + 1..])).unwrap();
+    wait("a wrong signature is noticed", || server.run("shout", KNOWN).code() == "bad-signature");
+}
+
+#[test]
+fn a_registry_whose_index_is_gone_is_not_taken_for_a_folder_of_files() {
+    let tool = Tool::with_shout();
+    done(&tool, "registry keygen --out ours.pem --registry reg");
+    done(&tool, "registry add shout.cbin --registry reg --as shout --key ours.pem");
+    fs::remove_file(tool.path("reg/index.json")).unwrap();
+    let ended = command(&tool, &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.code() == Some(6) && said.contains("registry-damaged"), "{said}");
+}
+
 /// A contract of a task that looks something up, its artifact, and the tool it needs.
 fn look_up() -> agent::Tool {
     let tool = agent::Tool::new();

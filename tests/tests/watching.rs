@@ -92,6 +92,20 @@ fn what_is_new_is_published_what_is_not_is_left_alone_and_what_is_refused_keeps_
 }
 
 #[test]
+fn what_is_published_says_what_calls_take_and_on_which_machine() {
+    let tool = shout();
+    fs::write(
+        tool.path("auto.toml"),
+        "[registry.policy]\npredicates = [\"contract\", \"eval-run\", \"latency\", \"machine\"]\n",
+    )
+    .unwrap();
+    let (code, reply) = once(&tool, &[]);
+    assert_eq!((code, became(&reply)), (Some(0), vec!["published"]), "{reply}");
+    let said = printed(&tool.run(&["registry", "verify", "shout", "--explain"]));
+    assert!(said.contains("of 60 calls on "), "twelve inputs, five times: {said}");
+}
+
+#[test]
 fn a_server_takes_what_the_watch_publishes_and_drops_nothing() {
     let tool = shout();
     assert_eq!(became(&once(&tool, &[]).1), ["published"]);
@@ -160,10 +174,14 @@ fn one_contract_that_cannot_be_compiled_keeps_none_of_the_others() {
     assert_eq!(refuses(&["--contract", "SHOUT=other.contract.toml"]), "bad-name");
     assert_eq!(refuses(&["--contract", "shout=other.contract.toml"]), "bad-name");
     // What one that goes on is told of is said once.
-    let watching = background(&tool, &[&more[..], &["--interval-ms", "20"]].concat());
-    std::thread::sleep(Duration::from_millis(1_500));
-    let output = end(watching);
-    assert_eq!(printed(&output).matches("ALARM").count(), 2, "{}", printed(&output));
+    let said = tool.path("said");
+    let mut command = tool.command(&[&WATCH[..], &more[..], &["--interval-ms", "20"]].concat());
+    let watching = command.stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+    let alarms = || fs::read_to_string(&said).unwrap().matches("ALARM").count();
+    wait("both are told", || alarms() >= 2);
+    std::thread::sleep(Duration::from_millis(500));
+    end(watching);
+    assert_eq!(alarms(), 2, "{}", fs::read_to_string(&said).unwrap());
 }
 
 fn background(tool: &Tool, more: &[&str]) -> Child {

@@ -74,7 +74,7 @@ impl Options {
     /// Runs all, and returns the report; an error where engines differ.
     pub fn run(self) -> anyhow::Result<Record> {
         let file = std::fs::read(&self.artifact).with_context(|| format!("reading {}", self.artifact.display()))?;
-        let artifact = Cbin::read(&file).map_err(|damage| anyhow::anyhow!("{damage:?}"))?;
+        let artifact = Cbin::read(&file).map_err(|damage| anyhow::anyhow!("{}: {damage}", self.artifact.display()))?;
         let given = self.inputs()?;
         let timed = given.len().min(self.count);
         let inputs = grown(given, self.count);

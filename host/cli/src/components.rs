@@ -34,6 +34,11 @@ include!(concat!(env!("OUT_DIR"), "/components.rs"));
 pub const GATE: &str = "auto:pass/gate@0.1.0";
 const JOB: &str = "auto:driver/job@0.1.0";
 
+/// Whether this program has a gate built in.
+pub fn is_built_in_gate(digest: Digest) -> bool {
+    COMPONENTS.iter().any(|embedded| embedded.name == "gate" && Digest::of(embedded.wasm) == digest)
+}
+
 /// Where compiled artifacts are kept, if anywhere.
 pub fn artifact_cache(global: &Global) -> Result<Option<Cache>, Failure> {
     let Some(folder) = global.cache_folder() else { return Ok(None) };

@@ -9,6 +9,7 @@ mod components;
 mod failure;
 mod files;
 mod inputs;
+mod latency;
 mod lines;
 mod memory;
 mod models;

@@ -18,7 +18,7 @@ use crate::reply::Exit;
 const DEFAULT: &str = "auto-registry";
 
 /// Which registry a command works on.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct RegistryOption {
     /// The folder of the registry [default: that of auto.toml, or auto-registry]
     #[arg(long, value_name = "DIR", env = "AUTO_REGISTRY")]
@@ -87,29 +87,13 @@ impl RegistryOption {
     pub fn reference(&self, global: &Global, named: &Path) -> Option<Reference> {
         let is_file = named.as_os_str() == "-" || named.symlink_metadata().is_ok();
         let reference = named.to_str().filter(|_| !is_file)?.parse().ok()?;
-        self.path(global).join("index.json").exists().then_some(reference)
+        Registry::is_there(&self.path(global)).then_some(reference)
     }
 
     /// What is said of a file, beside it and in the registry, and the keys that count.
     pub fn said_of(&self, global: &Global, file: &Path, bytes: &[u8]) -> Result<(Vec<Envelope>, KeyRing), Failure> {
-        let beside = beside(file);
-        let mut envelopes = match beside.symlink_metadata() {
-            Ok(_) => read_bundle(&files::read_regular(&beside)?)
-                .map_err(|error| Failure::from(error).at(shown_path(&beside)))?,
-            Err(_) => Vec::new(),
-        };
-        if !self.path(global).join("index.json").exists() {
-            return Ok((envelopes, KeyRing::default()));
-        }
-        let registry = self.open(global)?;
-        let id = Cbin::read(bytes).map_err(|damage| Failure::from(damage).at(shown_path(file)))?.id;
-        for envelope in registry.envelopes(id)? {
-            match envelopes.iter_mut().find(|known| known.payload == envelope.payload) {
-                Some(known) => known.join(&envelope),
-                None => envelopes.push(envelope),
-            }
-        }
-        Ok((envelopes, registry.keys()?))
+        let there = Registry::is_there(&self.path(global));
+        said(there.then(|| self.open(global)).transpose()?.as_ref(), file, bytes)
     }
 }
 
@@ -127,6 +111,31 @@ impl KeyOption {
             None => Err(Failure::new(Exit::Usage, "no-key", "there is no key to sign with")
                 .help("give --key FILE (`auto-host registry keygen` makes one), or --unsigned")),
         }
+    }
+}
+
+/// What is said of a file, beside it and in a registry, and the keys that count there.
+pub fn said(registry: Option<&Registry>, file: &Path, bytes: &[u8]) -> Result<(Vec<Envelope>, KeyRing), Failure> {
+    let mut envelopes = said_beside(file)?;
+    let Some(registry) = registry else { return Ok((envelopes, KeyRing::default())) };
+    let id = Cbin::read(bytes).map_err(|damage| Failure::from(damage).at(shown_path(file)))?.id;
+    for envelope in registry.envelopes(id)? {
+        match envelopes.iter_mut().find(|known| known.payload == envelope.payload) {
+            Some(known) => known.join(&envelope),
+            None => envelopes.push(envelope),
+        }
+    }
+    Ok((envelopes, registry.keys()?))
+}
+
+/// What lies beside a file and is said of it.
+pub fn said_beside(file: &Path) -> Result<Vec<Envelope>, Failure> {
+    let beside = beside(file);
+    match beside.symlink_metadata() {
+        Ok(_) => {
+            read_bundle(&files::read_regular(&beside)?).map_err(|error| Failure::from(error).at(shown_path(&beside)))
+        }
+        Err(_) => Ok(Vec::new()),
     }
 }
 

@@ -1,11 +1,15 @@
 //! The registry as a server sees it: names that lead to artifacts, as far as the policy lets them.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use auto_registry::{Policy, PrivateKey, Reference, Registry, RegistryError, TagName, now};
+use auto_registry::{Policy, PrivateKey, Reference, Registry, RegistryError, Report, TagName, now};
 use auto_schema::digest::Digest;
 use auto_serve::run::backing::Refusal;
-use auto_serve::run::shelf::{Names, Shelf};
+use auto_serve::run::shelf::{Judge, Names, Shelf};
+
+use crate::failure::Failure;
+use crate::registries::said;
 
 /// A registry, held to a policy.
 pub struct Tagged {
@@ -44,12 +48,25 @@ fn name(tag: &TagName) -> String {
     if tag.tag() == LATEST { tag.name.as_str().to_owned() } else { tag.to_string() }
 }
 
+/// Holds a file to a policy, by what lies beside it and the keys of a registry, as `run` does.
+pub fn held_to(policy: Policy, keys: Option<Registry>) -> Judge {
+    Box::new(move |path: &Path, bytes: &[u8]| {
+        let failed = |failure: Failure| Refusal { code: failure.code.clone(), message: failure.message };
+        let (envelopes, ring) = said(keys.as_ref(), path, bytes).map_err(failed)?;
+        Report::of(bytes, &envelopes, &ring, &policy).and_then(|report| report.accept()).map_err(refusal)
+    })
+}
+
 fn refusal(error: RegistryError) -> Refusal {
     let help = error.help.map(|help| format!("; {help}")).unwrap_or_default();
     Refusal { code: error.code.to_owned(), message: format!("{}{help}", error.message) }
 }
 
 impl Shelf for Tagged {
+    fn version(&self) -> Option<Digest> {
+        self.registry.version().ok()
+    }
+
     fn names(&self) -> Result<Names, Refusal> {
         let version = self.registry.version().map_err(refusal)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

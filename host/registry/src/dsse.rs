@@ -14,7 +14,10 @@ use crate::key::{KeyId, PrivateKey};
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// The most signatures of an envelope.
-const MOST_SIGNATURES: usize = 64;
+pub(crate) const MOST_SIGNATURES: usize = 64;
+/// The most bytes of a signature, of whatever kind of key, and of what a key calls itself.
+const LONGEST_SIGNATURE: usize = 4096;
+const LONGEST_KEYID: usize = 256;
 
 /// A payload with signatures of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,14 +49,13 @@ impl Envelope {
         Envelope { payload, signatures: Vec::new() }
     }
 
-    /// Adds a key's signature, once.
+    /// Adds a key's signature, in place of whatever says that it is one.
     pub fn sign(&mut self, key: &PrivateKey) {
         let keyid = key.public().id().to_string();
-        if self.signatures.iter().all(|signature| signature.keyid != keyid) {
-            let sig = key.sign(&pre_authentication(PAYLOAD_TYPE, &self.payload));
-            self.signatures.push(Signature { keyid, sig });
-            self.signatures.sort();
-        }
+        let sig = key.sign(&pre_authentication(PAYLOAD_TYPE, &self.payload));
+        self.signatures.retain(|signature| signature.keyid != keyid);
+        self.signatures.push(Signature { keyid, sig });
+        self.signatures.sort();
     }
 
     /// Adds the signatures of another envelope of the same payload.
@@ -96,10 +98,12 @@ impl Envelope {
         let signature = |value: &Value| {
             let known = only(value, &["keyid", "sig"]);
             let keyid = text(value, "keyid").unwrap_or_default();
-            decoded(value, "sig").filter(|_| known).map(|sig| Signature { keyid, sig })
+            let sig = decoded(value, "sig").filter(|sig| known && sig.len() <= LONGEST_SIGNATURE)?;
+            (keyid.len() <= LONGEST_KEYID).then_some(Signature { keyid, sig })
         };
         let signatures = list.iter().map(signature).collect::<Option<Vec<_>>>();
-        Ok(Envelope { payload, signatures: signatures.ok_or_else(|| bad("a signature is not base64"))? })
+        let signatures = signatures.ok_or_else(|| bad("a signature is not base64, or longer than any is"))?;
+        Ok(Envelope { payload, signatures })
     }
 }
 
@@ -170,6 +174,9 @@ mod tests {
             &good.replace("[]", "null"),
             &good.replace("{\"", "{\"a\":1,\""),
             &good.replace("[]", "[{\"keyid\":\"\",\"sig\":\"%\"}]"),
+            &good.replace("[]", &format!("[{{\"keyid\":\"\",\"sig\":\"{}\"}}]", "A".repeat(8192))),
+            &good.replace("[]", &format!("[{{\"keyid\":\"{}\",\"sig\":\"\"}}]", "k".repeat(257))),
+            &good.replace("[]", &format!("[{}]", vec!["{\"keyid\":\"\",\"sig\":\"\"}"; 65].join(","))),
         ] {
             assert_eq!(Envelope::parse(text).map_err(|error| error.code), Err("bad-envelope"), "{text}");
         }

@@ -53,6 +53,11 @@ impl Folder {
         self.index_path().symlink_metadata().is_ok()
     }
 
+    /// Whether anything is kept there.
+    pub(crate) fn has_objects(&self) -> bool {
+        self.objects_path().read_dir().is_ok_and(|mut found| found.next().is_some())
+    }
+
     /// The index and the digest of its bytes. Codes: `no-registry`, `registry-damaged`,
     /// `registry-version`, `unreadable`.
     pub(crate) fn index(&self) -> Result<(Index, Digest)> {
@@ -73,8 +78,7 @@ impl Folder {
 
     fn missing(&self) -> RegistryError {
         // Objects without an index are what is left of a registry, not a new one.
-        let lost = self.objects_path().read_dir().is_ok_and(|mut found| found.next().is_some());
-        if lost {
+        if self.has_objects() {
             return damaged(format!("the index of {} is gone", shown_path(&self.root)));
         }
         RegistryError::usage("no-registry", format!("there is no registry in {}", shown_path(&self.root)))

@@ -98,6 +98,11 @@ impl PrivateKey {
         Ok(PrivateKey(SigningKey::from_bytes(&seed)))
     }
 
+    /// A key that everybody knows, for fuzzing.
+    pub(crate) fn known() -> PrivateKey {
+        PrivateKey(SigningKey::from_bytes(&[7; 32]))
+    }
+
     /// Reads a file with `-----BEGIN PRIVATE KEY-----` that only its owner may read. Codes:
     /// `unreadable`, `key-open`, `bad-key`.
     pub fn read(path: &Path) -> Result<PrivateKey> {

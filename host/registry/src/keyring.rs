@@ -63,6 +63,15 @@ impl KeyRing {
         }
     }
 
+    /// Whether what a key signs counts here; a revoked one is refused. Code: `revoked-key`.
+    pub fn may_sign(&self, id: KeyId) -> Result<bool> {
+        match self.standing(id) {
+            Standing::Trusted(_) => Ok(true),
+            Standing::Unknown => Ok(false),
+            Standing::Revoked(why) => Err(revoked(id, why)),
+        }
+    }
+
     /// The keys that count, by id.
     pub fn trusted(&self) -> impl Iterator<Item = (KeyId, &Trusted)> {
         self.trusted.iter().map(|(id, trusted)| (*id, trusted))
@@ -95,6 +104,9 @@ impl KeyRing {
 
     /// A trusted key brings in another. Codes: `unknown-key`, `revoked-key`.
     pub fn rotate(&mut self, from: &PrivateKey, to: &PublicKey, label: &str, at: u64) -> Result<()> {
+        if let Standing::Revoked(why) = self.standing(to.id()) {
+            return Err(revoked(to.id(), why));
+        }
         let predicate =
             Record::new().with("public_key", STANDARD.encode(to.to_der())).with("label", label).with("at", at);
         self.announce(Statement::about("key", to.id().0, ROTATION, predicate), from)
@@ -289,6 +301,7 @@ mod tests {
         assert!(is_trusted(&ring, &second) && is_trusted(&ring, &friend));
         assert_eq!(ring.trust(first.public(), "").unwrap_err().code, "revoked-key");
         assert_eq!(ring.rotate(&first, &thief.public(), "", 4).unwrap_err().code, "revoked-key");
+        assert_eq!(ring.rotate(&friend, &first.public(), "", 4).unwrap_err().code, "revoked-key", "nor does it return");
         // What the index keeps is the same ring.
         assert_eq!(KeyRing::from_value(&ring.to_value()), Some(ring));
     }

@@ -15,18 +15,26 @@ mod dsse;
 mod error;
 mod evidence;
 mod folder;
+#[doc(hidden)]
+pub mod fuzzing;
 mod index;
 mod key;
 mod keyring;
 mod log;
+#[cfg_attr(not(feature = "remote"), allow(dead_code))]
+mod manifest;
 mod name;
+mod papers;
+#[cfg_attr(not(feature = "remote"), allow(dead_code))]
 mod parcel;
 mod policy;
 mod registry;
+#[cfg(feature = "remote")]
 pub mod remote;
 mod report;
 mod statement;
 mod time;
+#[cfg(feature = "remote")]
 mod transfer;
 
 pub use collect::{Collected, Reach};
@@ -36,13 +44,16 @@ pub use evidence::{EVIDENCE, Evidence};
 pub use key::{KeyId, PrivateKey, PublicKey};
 pub use keyring::{KeyRing, Standing, Trusted};
 pub use log::{Relation, TagEntry, TagLog};
+pub use manifest::SignedManifest;
 pub use name::{Name, Reference, TagName};
+pub use papers::Papers;
 pub use parcel::Parcel;
 pub use policy::{Part, Policy, Unmet};
 pub use registry::{Added, Artifact, ListedTag, Listing, Registry};
 pub use report::{Report, SignatureState, Signed};
 pub use statement::Statement;
 pub use time::{now, rfc3339};
+#[cfg(feature = "remote")]
 pub use transfer::{Pulled, pull, push, push_keys};
 
 /// What may go wrong here.

@@ -12,7 +12,7 @@ use crate::key::PrivateKey;
 use crate::keyring::KeyRing;
 use crate::name::TagName;
 use crate::policy::Policy;
-use crate::report::{SignatureState, states};
+use crate::report::{SignatureState, refuse_bad, states};
 use crate::statement::Statement;
 
 const TAG: &str = "urn:auto:predicate:tag:1";
@@ -150,27 +150,28 @@ impl TagLog {
     }
 
     /// Takes over the signatures of a log that says the same, or the beginning of it.
-    pub(crate) fn join(&mut self, other: &TagLog) {
-        for (entry, other) in self.entries.iter_mut().zip(&other.entries) {
-            if entry.envelope.payload == other.envelope.payload {
-                entry.envelope.join(&other.envelope);
+    pub(crate) fn join(&mut self, other: &TagLog, ring: &KeyRing) {
+        for (TagEntry { envelope, .. }, other) in self.entries.iter_mut().zip(&other.entries) {
+            if envelope.payload == other.envelope.payload && envelope.signatures != other.envelope.signatures {
+                crate::report::join(envelope, &other.envelope, ring);
             }
         }
     }
 
     /// Whether a key that counts has signed the last statement, which vouches for those before
     /// it: one of those that the policy names, where it names any. Nobody has to have, where the
-    /// policy asks for no signature.
+    /// policy asks for no signature, and a wrong one is one too many all the same.
     ///
     /// Codes: `bad-signature`, `revoked-key`, `unknown-key`, `unsigned`, `policy`.
     pub fn accept(&self, ring: &KeyRing, policy: &Policy) -> Result<()> {
+        let what = format!("the tag {}", self.tag);
+        refuse_bad(&self.head().envelope, ring, &what)?;
         if policy.signatures == 0 {
             return Ok(());
         }
         let states = states(&self.head().envelope, ring);
-        SignatureState::accept(&states, &format!("the tag {}", self.tag))?;
-        let named = |state: &SignatureState| matches!(state, SignatureState::Valid(id) if policy.keys.contains(id));
-        if policy.keys.is_empty() || states.iter().any(named) {
+        SignatureState::accept(&states, &what)?;
+        if policy.counting(&states).next().is_some() {
             return Ok(());
         }
         let by: Vec<String> = states.iter().map(SignatureState::key).collect();
@@ -286,6 +287,7 @@ mod tests {
         let mut bad = good.clone();
         bad.entries[0].envelope.signatures[0].sig[5] ^= 1;
         assert_eq!(code(&bad, &ring), Err("bad-signature"));
+        assert_eq!(bad.accept(&ring, &Policy::unsigned()).unwrap_err().code, "bad-signature");
         ring.revoke(&key, key.public().id(), "lost", 1).unwrap();
         assert_eq!(code(&good, &ring), Err("revoked-key"));
     }

@@ -88,6 +88,15 @@ impl Policy {
         Policy { signatures: 0, ..Policy::default() }
     }
 
+    /// The keys among these signatures that count here: those that are trusted and, where the policy
+    /// names keys, among those.
+    pub(crate) fn counting<'a>(&'a self, signatures: &'a [SignatureState]) -> impl Iterator<Item = KeyId> + 'a {
+        signatures.iter().filter_map(|state| match state {
+            SignatureState::Valid(id) if self.keys.is_empty() || self.keys.contains(id) => Some(*id),
+            _ => None,
+        })
+    }
+
     /// The rules that an artifact does not meet.
     pub(crate) fn unmet(&self, report: &Report, ring: &KeyRing) -> Vec<Unmet> {
         let manifest = &report.artifact.manifest;
@@ -133,8 +142,8 @@ impl Policy {
             Part::Latency => some(|said| said.latency.is_some()),
             Part::Machine => some(|said| said.machine.is_some()),
             Part::Other(wanted) => report.signed.iter().any(|one| {
-                let valid = one.signatures.iter().any(|state| matches!(state, SignatureState::Valid(_)));
-                one.statement.predicate_type == *wanted && (valid || self.signatures == 0)
+                let counts = self.signatures == 0 || self.counting(&one.signatures).next().is_some();
+                one.statement.predicate_type == *wanted && counts
             }),
         });
         missing

@@ -16,7 +16,7 @@ use crate::keyring::KeyRing;
 use crate::log::{Relation, TagLog};
 use crate::name::{Reference, TagName};
 use crate::policy::Policy;
-use crate::report::{Report, statement_about};
+use crate::report::{Report, join, refuse_bad, statement_about};
 use crate::{LARGEST_ARTIFACT, LARGEST_BUNDLE, Result};
 
 /// Who is told when this process has to wait for another that writes.
@@ -79,10 +79,11 @@ impl Registry {
     /// Opens a registry, and makes an empty one where nothing is. A folder with something else
     /// in it is refused (`not-a-registry`).
     pub fn create_or_open(folder: &Path) -> Result<Registry> {
-        let registry = Registry::at(folder);
-        if registry.folder.exists() {
+        // What is left of one is no place for a new one: who was revoked there would count again.
+        if Registry::is_there(folder) {
             return Registry::open(folder);
         }
+        let registry = Registry::at(folder);
         let ours = |name: &std::ffi::OsStr| {
             ["objects", ".lock"].iter().any(|ours| name == *ours) || name.to_string_lossy().starts_with(".auto-")
         };
@@ -93,6 +94,12 @@ impl Registry {
         }
         registry.change(|_, _| Ok(()))?;
         Ok(registry)
+    }
+
+    /// Whether a folder holds a registry, or what is left of one.
+    pub fn is_there(folder: &Path) -> bool {
+        let folder = Folder::at(folder);
+        folder.exists() || folder.has_objects()
     }
 
     fn at(folder: &Path) -> Registry {
@@ -223,7 +230,7 @@ impl Registry {
 
     /// Puts an artifact and what is said about it into the registry; what was there stays.
     ///
-    /// Codes: those of [`Cbin::read`], `too-large`, `bad-statement`, `other-artifact`.
+    /// Codes: those of [`Cbin::read`], `too-large`, `bad-statement`, `other-artifact`, `bad-signature`.
     pub fn add(&self, bytes: &[u8], envelopes: &[Envelope]) -> Result<Added> {
         self.change(|index, registry| registry.add_in(index, bytes, envelopes))
     }
@@ -239,8 +246,9 @@ impl Registry {
         let mut all = self.envelopes_in(index, id)?;
         for envelope in envelopes {
             statement_about(&artifact, envelope)?;
+            refuse_bad(envelope, &index.keys, &format!("the artifact {id}"))?;
             match all.iter_mut().find(|known| known.payload == envelope.payload) {
-                Some(known) => known.join(envelope),
+                Some(known) => join(known, envelope, &index.keys),
                 None => all.push(envelope.clone()),
             }
         }
@@ -257,7 +265,9 @@ impl Registry {
     /// Lets a tag lead to an artifact from now on; gives its log. Nothing is added where it leads
     /// there already, and a signature where the key's was missing.
     ///
-    /// Codes: `unknown-id`, `bad-tag-log`.
+    /// A revoked key names nothing, and one that is not trusted takes no name over from one that is.
+    ///
+    /// Codes: `unknown-id`, `bad-tag-log`, `revoked-key`, `unknown-key`, `object-missing`, `object-damaged`.
     pub fn tag(&self, tag: &TagName, id: Digest, note: &str, at: u64, key: Option<&PrivateKey>) -> Result<TagLog> {
         self.change(|index, registry| registry.tag_in(index, tag, id, note, at, key))
     }
@@ -272,7 +282,11 @@ impl Registry {
         key: Option<&PrivateKey>,
     ) -> Result<TagLog> {
         self.resolve_in(index, &Reference::Id(id), &Policy::unsigned())?;
-        let log = match self.known_log(index, tag)? {
+        // Nobody signs that a name leads to what is damaged.
+        self.artifact_in(index, id, &Policy::unsigned())?;
+        let known = self.known_log(index, tag)?;
+        key.into_iter().try_for_each(|key| may_name(&index.keys, key, known.as_ref()))?;
+        let log = match known {
             Some(mut log) if log.head().id == id => {
                 key.into_iter().for_each(|key| log.sign_head(key));
                 log
@@ -301,8 +315,8 @@ impl Registry {
                 None => log.before(),
             };
             let Some(entry) = wanted else {
-                let which = to.map_or("an older artifact".to_owned(), |number| format!("a statement {number}"));
-                let message = format!("the log of {tag} has no {which} to go back to");
+                let which = to.map_or("nothing before it".to_owned(), |number| format!("no statement {number}"));
+                let message = format!("the log of {tag} has {which} to go back to");
                 return Err(RegistryError::refused("unknown-number", message)
                     .help(format!("`auto-host registry log {tag}` shows what there is")));
             };
@@ -328,7 +342,7 @@ impl Registry {
         let mut log = log.clone();
         if let Some(known) = self.known_log(index, log.tag())? {
             check_follows(&log, &known)?;
-            log.join(&known);
+            log.join(&known, &index.keys);
         }
         self.set_log(index, &log)
     }
@@ -412,6 +426,20 @@ impl Registry {
 
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
+    }
+}
+
+/// Whether a key may sign where a tag leads: a tag that counts does not come to count for nothing.
+fn may_name(ring: &KeyRing, key: &PrivateKey, known: Option<&TagLog>) -> Result<()> {
+    let id = key.public().id();
+    let counts = ring.may_sign(id)?;
+    match known.filter(|log| !counts && log.accept(ring, &Policy::default()).is_ok()) {
+        None => Ok(()),
+        Some(log) => {
+            let message = format!("the key {id} is not trusted here, and {} is signed by one that is", log.tag());
+            Err(RegistryError::refused("unknown-key", message)
+                .help("trust it first, `auto-host registry trust KEY.pub`, or give another name"))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use auto_schema::cbin::Cbin;
 use auto_schema::digest::Digest;
 
 use crate::Result;
-use crate::dsse::{Envelope, PAYLOAD_TYPE, pre_authentication};
+use crate::dsse::{Envelope, MOST_SIGNATURES, PAYLOAD_TYPE, pre_authentication};
 use crate::error::RegistryError;
 use crate::evidence::{EVIDENCE, Evidence};
 use crate::key::KeyId;
@@ -120,6 +120,27 @@ pub(crate) fn states(envelope: &Envelope, ring: &KeyRing) -> Vec<SignatureState>
     envelope.signatures.iter().map(state).collect()
 }
 
+/// Takes the signatures of another envelope of the same payload over. What is known to be wrong goes:
+/// it was taken in when nobody here knew its key. Those that count stay, should there be more than an
+/// envelope may have.
+pub(crate) fn join(envelope: &mut Envelope, other: &Envelope, ring: &KeyRing) {
+    envelope.join(other);
+    let states = states(envelope, ring);
+    let all = std::mem::take(&mut envelope.signatures).into_iter().zip(states);
+    let mut kept: Vec<_> = all.filter(|(_, state)| !matches!(state, SignatureState::Bad(_))).collect();
+    kept.sort_by_key(|(_, state)| !matches!(state, SignatureState::Valid(_)));
+    kept.truncate(MOST_SIGNATURES);
+    envelope.signatures = kept.into_iter().map(|(signature, _)| signature).collect();
+    envelope.signatures.sort();
+}
+
+/// Refuses an envelope with a signature that is known to be wrong. Code: `bad-signature`.
+pub(crate) fn refuse_bad(envelope: &Envelope, ring: &KeyRing, what: &str) -> Result<()> {
+    let bad = |state: &SignatureState| matches!(state, SignatureState::Bad(_));
+    let bad: Vec<SignatureState> = states(envelope, ring).into_iter().filter(bad).collect();
+    if bad.is_empty() { Ok(()) } else { SignatureState::accept(&bad, what) }
+}
+
 impl Report {
     /// Looks at a file, what is said about it, and what the policy asks for.
     ///
@@ -132,14 +153,7 @@ impl Report {
         for envelope in envelopes {
             let statement = statement_about(&artifact, envelope)?;
             let signatures = states(envelope, ring);
-            let counts = |id: &KeyId| policy.keys.is_empty() || policy.keys.contains(id);
-            let valid: Vec<KeyId> = signatures
-                .iter()
-                .filter_map(|state| match state {
-                    SignatureState::Valid(id) => Some(*id).filter(counts),
-                    _ => None,
-                })
-                .collect();
+            let valid: Vec<KeyId> = policy.counting(&signatures).collect();
             if statement.predicate_type == EVIDENCE {
                 let said = Evidence::of(&statement, &artifact)?;
                 if !valid.is_empty() || policy.signatures == 0 {

@@ -7,10 +7,11 @@ use crate::dsse::read_bundle;
 use crate::error::RegistryError;
 use crate::log::TagLog;
 use crate::name::Reference;
+use crate::papers::Papers;
 use crate::parcel::Parcel;
 use crate::policy::Policy;
 use crate::registry::{Added, Registry};
-use crate::remote::{Papers, Remote};
+use crate::remote::Remote;
 
 /// What a pull brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -130,6 +130,9 @@ fn a_byte_that_changes_anywhere_is_refused_by_everything_that_reads() {
         let registry = Registry::open(shop.registry.path());
         let error = registry.and_then(|registry| registry.get(&named("triage"), &Policy::default())).unwrap_err();
         assert_eq!(error.class, Class::Integrity, "{} is gone: {error:?}", path.display());
+        if path.ends_with("index.json") {
+            assert_eq!(code(Registry::create_or_open(shop.registry.path())), Err("registry-damaged"), "no new one");
+        }
         fs::write(path, good).unwrap();
     }
     assert!(shop.registry.get(&named("triage"), &Policy::default()).is_ok());
@@ -146,6 +149,26 @@ fn what_was_damaged_is_mended_by_adding_it_again() {
     assert_eq!(code(listing.artifacts[0].1.clone()), Err("object-damaged"));
     shop.registry.add(&file, &[]).unwrap();
     assert!(shop.registry.get(&named("triage"), &Policy::default()).is_ok());
+}
+
+#[test]
+fn nobody_signs_that_a_name_leads_to_what_is_damaged_or_signs_it_with_a_key_that_ended() {
+    let shop = Shop::new();
+    let ids: Vec<_> = (1..=2).map(|number| shop.publish(&artifact("triage", number), "triage")).collect();
+    let (next, stranger) = (PrivateKey::generate().unwrap(), PrivateKey::generate().unwrap());
+    let path = shop.registry.path().join("objects").join(ids[0].to_string());
+    let good = fs::read(&path).unwrap();
+    fs::write(&path, "changed").unwrap();
+    let tagged = |name: &str, key: &PrivateKey| shop.registry.tag(&tag(name), ids[0], "", 5, Some(key));
+    assert_eq!(code(tagged("other", &shop.key)), Err("object-damaged"));
+    assert_eq!(code(shop.registry.roll_back(&tag("triage"), None, "", 5, Some(&shop.key))), Err("object-damaged"));
+    fs::write(&path, good).unwrap();
+    assert_eq!(code(tagged("triage", &stranger)), Err("unknown-key"));
+    assert_eq!(code(tagged("other", &stranger)), Ok(()), "that one never counted here");
+    shop.registry.rotate(&shop.key, &next, "next", 6).unwrap();
+    shop.registry.revoke(&next, shop.key.public().id(), "retired", 7).unwrap();
+    assert_eq!(code(tagged("triage", &shop.key)), Err("revoked-key"));
+    assert_eq!(code(tagged("triage", &next)), Ok(()));
 }
 
 #[test]
@@ -222,6 +245,19 @@ fn each_rule_of_a_policy_refuses_by_its_name() {
     }
     let keys = Policy { keys: vec![other], ..Policy::default() };
     assert_eq!(refused(&keys), ["keys"]);
+    // A statement of somebody who is trusted and not among the keys is nothing that the policy asks for.
+    let slsa = "https://slsa.dev/x";
+    let builder = PrivateKey::generate().unwrap();
+    shop.registry.trust(&builder.public(), "builder").unwrap();
+    let said = auto_registry::Statement::about("triage", id, slsa, auto_json::Record::new());
+    shop.registry.add(&artifact("triage", 1), &[support::signed(&said, &builder)]).unwrap();
+    let predicates = vec![auto_registry::Part::Other(slsa.to_owned())];
+    let any = Policy { predicates: predicates.clone(), ..Policy::default() };
+    assert!(shop.registry.get(&Reference::Id(id), &any).is_ok());
+    let ours = Policy { predicates, keys: vec![shop.key.public().id()], ..Policy::default() };
+    assert_eq!(refused(&ours), ["predicates"]);
+    let both = Policy { keys: vec![shop.key.public().id(), builder.public().id()], ..ours };
+    assert!(shop.registry.get(&Reference::Id(id), &both).is_ok());
     assert_eq!(code(shop.registry.resolve(&named("triage"), &keys)), Err("policy"), "and of the name");
     assert_eq!(refused(&Policy { gates: vec![digest], ..Policy::default() }), ["gates"]);
     let met = Policy {

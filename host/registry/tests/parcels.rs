@@ -119,6 +119,35 @@ fn rotation_travels_and_a_revocation_stays_even_where_it_ends_what_was_asked_for
 }
 
 #[test]
+fn signatures_that_a_registry_makes_up_neither_fill_an_envelope_nor_outlast_the_right_ones() {
+    let (shop, policy) = (Shop::new(), Policy::default());
+    let id = shop.publish(&artifact("triage", 1), "triage");
+    let good = shop.registry.pack(&named("triage"), &policy).unwrap();
+    let reader = reader(&shop);
+    let junk = |keyid: String| auto_registry::Signature { keyid, sig: vec![1; 64] };
+    // A new set of sixty of them, each time.
+    for round in 0..3 {
+        let mut parcel = good.clone();
+        parcel.envelopes[0].signatures.extend((0..60).map(|number| junk(format!("{round}-{number}"))));
+        reader.registry.receive(&parcel, &policy).unwrap();
+        let kept = reader.registry.envelopes(id).unwrap();
+        assert!(kept[0].signatures.len() <= 64 && kept[0].names(shop.key.public().id()), "round {round}");
+    }
+    // One in the name of a key that is trusted later.
+    let late = PrivateKey::generate().unwrap();
+    let mut parcel = good.clone();
+    parcel.envelopes[0].signatures.push(junk(late.public().id().to_string()));
+    let other = Shop::strange();
+    other.registry.trust(&shop.key.public(), "theirs").unwrap();
+    other.registry.receive(&parcel, &policy).unwrap();
+    other.registry.trust(&late.public(), "late").unwrap();
+    assert_eq!(refusal(other.registry.get(&named("triage"), &policy)), ("bad-signature", Class::Integrity));
+    other.registry.receive(&good, &policy).unwrap();
+    assert!(other.registry.get(&named("triage"), &policy).is_ok(), "an honest registry mends it");
+    assert_eq!(refusal(other.registry.receive(&parcel, &policy)), ("bad-signature", Class::Integrity));
+}
+
+#[test]
 fn a_parcel_that_does_not_meet_the_policy_leaves_nothing() {
     let shop = Shop::new();
     shop.publish(&artifact("triage", 1), "triage");

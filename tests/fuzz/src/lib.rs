@@ -7,6 +7,10 @@
 
 use auto_importer::{Importer, Source, Trace};
 use auto_json::{Canonical, Value};
+use auto_registry::{
+    Envelope, KeyRing, Papers, Part, Policy, Relation, Report, SignedManifest, Statement, TagLog, read_bundle,
+    write_bundle,
+};
 use auto_schema::cbin::{self, Cbin, DIGEST_SECTION};
 use auto_schema::contract::Contract;
 use auto_schema::digest::Hasher;
@@ -21,20 +25,28 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("anthropic", anthropic),
     ("auto_jsonl", auto_jsonl),
+    ("auto_toml", auto_toml),
     ("cbin", cbin),
     #[cfg(feature = "engine")]
     ("component", component),
     ("contract", contract),
+    ("envelope", envelope),
     ("graph", graph),
     #[cfg(feature = "engine")]
     ("journal", journal),
     ("json", json),
+    ("key_statement", key_statement),
     ("langfuse", langfuse),
     ("claude_code", claude_code),
     ("langsmith", langsmith),
     ("manifest", manifest),
+    ("oci_manifest", oci_manifest),
     ("openai", openai),
     ("otlp", otlp),
+    ("papers", papers),
+    ("registry_index", registry_index),
+    ("statement", statement),
+    ("tag_log", tag_log),
     #[cfg(feature = "engine")]
     ("values", values),
     ("program", program),
@@ -108,6 +120,73 @@ pub fn contract(bytes: &[u8]) {
         let again = Contract::from_value(&contract.to_value());
         assert_eq!(again.map(|again| again.id()), Ok(contract.id()));
     }
+}
+
+/// Signed statements, one a line, beside an artifact that they may be about.
+pub fn envelope(bytes: &[u8]) {
+    let Ok(envelopes) = read_bundle(bytes) else { return };
+    assert_eq!(read_bundle(&write_bundle(&envelopes)).as_ref(), Ok(&envelopes));
+    judge(&envelopes);
+}
+
+/// A statement, and the same as if it were all that is said of an artifact.
+pub fn statement(bytes: &[u8]) {
+    if let Ok(statement) = Statement::parse(bytes) {
+        assert_eq!(Statement::parse(&statement.to_payload()), Ok(statement));
+    }
+    judge(&[Envelope::unsigned(bytes.to_vec())]);
+}
+
+/// Holds what is said of an artifact to every kind of policy.
+fn judge(envelopes: &[Envelope]) {
+    const SMALL: &[u8] = include_bytes!("../seeds/cbin/small");
+    let asking = Policy { predicates: vec![Part::Contract, Part::Other("urn:x".to_owned())], ..Policy::unsigned() };
+    for policy in [Policy::default(), asking] {
+        if let Ok(report) = Report::of(SMALL, envelopes, &KeyRing::default(), &policy) {
+            assert!(report.signers.is_empty() && (policy.signatures == 0 || report.accept().is_err()));
+        }
+    }
+}
+
+/// The log of a tag.
+pub fn tag_log(bytes: &[u8]) {
+    let Ok(tag) = "t".parse() else { return };
+    if let Ok(log) = TagLog::parse(&tag, bytes) {
+        let again = TagLog::parse(&tag, &log.to_bytes());
+        assert_eq!(again.as_ref().map(|again| again.relation(&log)), Ok(Relation::Same));
+        assert!(log.accept(&KeyRing::default(), &Policy::default()).is_err());
+        let _ = log.before();
+    }
+}
+
+/// What a server of ours sends with an artifact.
+pub fn papers(bytes: &[u8]) {
+    if let Ok(papers) = Papers::parse(bytes) {
+        tag_log(&papers.log.unwrap_or_default());
+        envelope(&papers.keys);
+        envelope(&papers.statements);
+    }
+}
+
+/// The manifest with our papers in an OCI registry.
+pub fn oci_manifest(bytes: &[u8]) {
+    let _ = SignedManifest::parse(bytes);
+}
+
+/// The index of a registry in a folder.
+pub fn registry_index(bytes: &[u8]) {
+    auto_registry::fuzzing::index(bytes);
+}
+
+/// What a trusted key says of another.
+pub fn key_statement(bytes: &[u8]) {
+    auto_registry::fuzzing::key_statement(bytes);
+}
+
+/// `auto.toml`, with the policy in it.
+pub fn auto_toml(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let _ = auto_config::Config::parse(text, std::path::Path::new("auto.toml"));
 }
 
 /// The text of a program.

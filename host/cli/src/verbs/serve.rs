@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auto_json::Record;
+use auto_registry::Registry;
 use auto_runtime::Sandbox;
 use auto_schema::{shown, shown_path};
 use auto_serve::http::{Bounds, Ended, Listener, Stop, is_loopback, runtime};
@@ -25,7 +26,7 @@ use crate::models::ModelOptions;
 use crate::options::{Global, LONGEST_MS, LONGEST_S};
 use crate::registries::{KeyOption, RegistryOption};
 use crate::reply::{Exit, Reply};
-use crate::shelf::Tagged;
+use crate::shelf::{Tagged, held_to};
 use crate::taking_in::TakingIn;
 use crate::tools::ToolOptions;
 use crate::verbs::run;
@@ -169,12 +170,23 @@ impl Opts {
     /// The registry; or a folder that is none, with artifacts as files.
     fn shelf(&self, global: &Global) -> Result<Box<dyn Shelf>, Failure> {
         let path = self.registry.path(global);
-        if path.is_dir() && !path.join("index.json").exists() {
-            return Ok(Box::new(Folder::at(&path)));
+        if path.is_dir() && !Registry::is_there(&path) {
+            let folder = Folder::at(&path);
+            return Ok(Box::new(match global.file.policy {
+                Some(_) => folder.held_to(held_to(self.registry.policy(global), self.keys_of_files(global)?)),
+                None => folder,
+            }));
         }
         // Only a roll-back signs anything.
         let key = if matches!(self.drift.on_drift, OnDrift::RollBack) { self.key.read(global)? } else { None };
         Ok(Box::new(Tagged::of(self.registry.open(global)?, self.registry.policy(global), key)))
+    }
+
+    /// Whose keys count for artifacts as files: those of the registry that `auto.toml` names, or of the one
+    /// beside it.
+    fn keys_of_files(&self, global: &Global) -> Result<Option<Registry>, Failure> {
+        let path = RegistryOption::default().path(global);
+        if Registry::is_there(&path) { Ok(Some(Registry::open(&path)?)) } else { Ok(None) }
     }
 
     fn listen(&self, global: &Global, app: App, threads: usize) -> Result<Reply, Failure> {

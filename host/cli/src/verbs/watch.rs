@@ -24,6 +24,7 @@ use super::import::take_in;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
+use crate::latency::{machine, measure};
 use crate::options::{Global, LONGEST_MS, StoreOption};
 use crate::registries::{KeyOption, RegistryOption};
 use crate::reply::{Exit, Reply};
@@ -152,6 +153,9 @@ impl Watched {
     }
 }
 
+/// How many of the recorded inputs are run to say what a call takes.
+const MEASURED: usize = 100;
+
 /// What every contract is compiled with.
 struct Bench<'a> {
     global: &'a Global,
@@ -213,8 +217,9 @@ impl Bench<'_> {
             one.seen = Some(what);
             return Ok(Became::Unchanged);
         }
+        let inputs: Vec<String> = found.iter().take(MEASURED).map(|one| one.input.to_string()).collect();
         drop(found);
-        let became = self.compile(&one.name, &store, contract, predicates);
+        let became = self.compile(&one.name, &store, contract, predicates, &inputs);
         // What the machine could not do now may work the next time.
         let passes = |failure: &Failure| matches!(failure.code.as_str(), "unwritable" | "busy" | "locked" | "cache");
         if !became.as_ref().is_err_and(passes) {
@@ -238,11 +243,12 @@ impl Bench<'_> {
         store: &auto_store::Store,
         contract: Contract,
         predicates: Vec<Predicate>,
+        inputs: &[String],
     ) -> Result<Became, Failure> {
         let said = contract.to_value();
         let mut published = None;
         let place = |artifact: &[u8]| {
-            published = Some(self.publish(name, artifact, said)?);
+            published = Some(self.publish(name, artifact, said, inputs)?);
             Ok(())
         };
         let (report, _) = self.recipe.make(self.global, &self.toolbox, store, contract, predicates, place)?;
@@ -261,11 +267,14 @@ impl Bench<'_> {
 
     /// Puts the artifact and what was measured of it into the registry, and lets the name lead to
     /// it, if it meets the policy that those who use it are held to.
-    fn publish(&self, name: &TagName, artifact: &[u8], contract: Value) -> Result<Digest, Failure> {
+    fn publish(&self, name: &TagName, artifact: &[u8], contract: Value, inputs: &[String]) -> Result<Digest, Failure> {
         let cbin = Cbin::read(artifact)?;
         let eval_run = self.recipe.runs.runs.join(format!("{}.json", cbin.manifest.eval_run));
         let eval_run = files::read_regular(&eval_run).ok().and_then(|bytes| Value::parse(&bytes).ok());
-        let evidence = Evidence { at: now(), contract: Some(contract), eval_run, latency: None, machine: None };
+        // A recorded input may be one that it does not take; what was not measured is not said.
+        let latency = measure(self.global, artifact, inputs).ok().flatten();
+        let machine = latency.is_some().then(machine);
+        let evidence = Evidence { at: now(), contract: Some(contract), eval_run, latency, machine };
         let mut envelope = Envelope::unsigned(evidence.statement(&cbin)?.to_payload());
         self.key.iter().for_each(|key| envelope.sign(key));
         let added = self.registry.add(artifact, &[envelope])?;

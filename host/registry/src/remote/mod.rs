@@ -15,20 +15,10 @@ use crate::Result;
 use crate::dsse::Envelope;
 use crate::error::RegistryError;
 use crate::name::TagName;
+use crate::papers::Papers;
 use crate::parcel::Parcel;
 
-pub use oci::{ARTIFACT_TYPE, SIGNED_TYPE};
-
-/// What is handed over beside an artifact, as bytes that nobody has looked at yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Papers {
-    /// The log of the tag; none for an artifact that goes by its id.
-    pub log: Option<Vec<u8>>,
-    /// What keys say of each other.
-    pub keys: Vec<u8>,
-    /// What is said about the artifact.
-    pub statements: Vec<u8>,
-}
+pub use crate::manifest::{ARTIFACT_TYPE, SIGNED_TYPE};
 
 /// A registry elsewhere.
 pub trait Remote {

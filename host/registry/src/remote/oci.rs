@@ -1,10 +1,5 @@
-//! OCI registries (distribution and image specification 1.1).
-//!
-//! A tag `NAME:TAG` is two manifests in the repository `NAME`. The one tagged `TAG` follows the
-//! layout that the CNCF gives WebAssembly, one layer `application/wasm`, so that `wkg` and `oras`
-//! read it; its bytes depend on the artifact alone. The one tagged `TAG.auto` refers to it
-//! (`subject`) and has our papers as layers: the log of the tag, what is said about the artifact,
-//! what keys say of each other.
+//! OCI registries (distribution specification 1.1). What is put there is in [`crate::manifest`]; blobs
+//! go there by [`super::upload`].
 
 use std::cell::RefCell;
 
@@ -17,28 +12,20 @@ use reqwest::{Method, Url};
 
 use super::http::{Ask, Got, Http};
 use super::own::lacks;
-use super::{Access, Papers, Remote, base, checked, is_loopback};
+use super::{Access, Remote, base, checked, is_loopback};
 use crate::dsse::{Envelope, write_bundle};
 use crate::error::RegistryError;
 use crate::log::TagLog;
+use crate::manifest::{
+    INDEX, KEYS, LOG, MANIFEST, SIGNED_TYPE, STATEMENTS, SignedManifest, descriptor, nonsense, signed_manifest,
+    wasm_config, wasm_manifest,
+};
 use crate::name::TagName;
+use crate::papers::Papers;
 use crate::parcel::Parcel;
 use crate::registry::check_follows;
 use crate::{LARGEST_ARTIFACT, LARGEST_BUNDLE, Result};
 
-/// The artifact type of an artifact's manifest.
-pub const ARTIFACT_TYPE: &str = "application/vnd.auto.cbin.v1";
-/// The artifact type of the manifest with our papers.
-pub const SIGNED_TYPE: &str = "application/vnd.auto.signed.v1";
-
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const WASM: &str = "application/wasm";
-const WASM_CONFIG: &str = "application/vnd.wasm.config.v0+json";
-const EMPTY: &str = "application/vnd.oci.empty.v1+json";
-const LOG: &str = "application/vnd.auto.tag-log.v1+jsonl";
-const STATEMENTS: &str = "application/vnd.auto.statements.v1+jsonl";
-const KEYS: &str = "application/vnd.auto.keys.v1+jsonl";
 const LARGEST_MANIFEST: u64 = 4 << 20;
 
 pub(crate) struct Oci {
@@ -165,29 +152,52 @@ impl Oci {
         if got.status == 201 { Ok(got) } else { Err(refusal(&got)) }
     }
 
-    /// The manifest with our papers; none where the tag has none.
-    fn signed(&self, repository: &str, tag: &TagName) -> Result<Option<Value>> {
-        let path = format!("{repository}/manifests/{}.auto", tag.tag());
+    /// The bytes of a manifest; none where it is not there. What a registry says of their digest has to
+    /// be so.
+    fn manifest(&self, repository: &str, reference: &str) -> Result<Option<Vec<u8>>> {
+        let path = format!("{repository}/manifests/{reference}");
         let got = self.ask(Method::GET, &path, repository, false, LARGEST_MANIFEST)?;
         match got.status {
-            200 => Value::parse(&got.body).map(Some).map_err(|error| nonsense(&error.to_string())),
+            200 => {
+                let found = format!("sha256:{}", Digest::of(&got.body));
+                match got.header("docker-content-digest").filter(|said| *said != found) {
+                    None => Ok(Some(got.body)),
+                    Some(said) => Err(RegistryError::integrity(
+                        "digest-mismatch",
+                        format!("the registry says {said} of the manifest {reference}, and gives {found}"),
+                    )
+                    .help("it is damaged, or lies; pull from elsewhere")),
+                }
+            }
             404 => Ok(None),
             _ => Err(refusal(&got)),
         }
     }
 
-    fn layer(&self, repository: &str, manifest: &Value, kind: &str) -> Result<Option<Vec<u8>>> {
-        let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
-        let text = |layer: &Value, key: &str| layer.get(key).and_then(Value::as_text).map(str::to_owned);
-        let Some(layer) = layers.iter().find(|layer| text(layer, "mediaType").as_deref() == Some(kind)) else {
-            return Ok(None);
-        };
-        let digest = text(layer, "digest").and_then(|digest| Digest::parse(digest.strip_prefix("sha256:")?));
-        let digest = digest.ok_or_else(|| nonsense("a layer has no SHA-256"))?;
+    /// The manifest with our papers; none where the tag has none.
+    fn signed(&self, repository: &str, tag: &TagName) -> Result<Option<SignedManifest>> {
+        let found = self.manifest(repository, &format!("{}.auto", tag.tag()))?;
+        found.map(|bytes| SignedManifest::parse(&bytes)).transpose()
+    }
+
+    fn layer(&self, repository: &str, manifest: &SignedManifest, kind: &str) -> Result<Option<Vec<u8>>> {
+        let Some(digest) = manifest.layer(kind) else { return Ok(None) };
         match self.blob(repository, &digest, LARGEST_BUNDLE)? {
             Some(bytes) => Ok(Some(bytes)),
             None => Err(lacks(&digest)),
         }
+    }
+
+    /// Whoever put the tag last has it, and nobody is told: so what is there in the end is looked at.
+    fn refuse_raced(&self, repository: &str, tag: &TagName, put: &[(String, &[u8])]) -> Result<()> {
+        for (reference, bytes) in put {
+            if self.manifest(repository, reference)?.as_deref() != Some(*bytes) {
+                let message = format!("somebody else pushed {tag} at the same time");
+                return Err(RegistryError::refused("remote-raced", message)
+                    .help("pull it, see with `registry log` what it leads to, and push again"));
+            }
+        }
+        Ok(())
     }
 
     /// Adds our papers to what refers to a manifest, where the registry does not keep count
@@ -231,17 +241,16 @@ impl Remote for Oci {
         let repository = self.repository(tag);
         let bytes = self.blob(&repository, id, LARGEST_ARTIFACT)?.ok_or_else(|| lacks(id))?;
         // What other clients get by the tag has to be the same.
-        let path = format!("{repository}/manifests/{}", tag.tag());
-        let got = self.ask(Method::HEAD, &path, &repository, false, 0)?;
-        let expected = format!("sha256:{}", Digest::of(&wasm_manifest(id, bytes.len())));
-        match got.header("docker-content-digest") {
-            Some(found) if found != expected => {
-                let message = format!("the tag {tag} leads to {found} there, and its signed log to {expected}");
-                Err(RegistryError::integrity("tag-moved", message)
-                    .help("somebody moved it with another client, or is pushing now; try again, or have it pushed"))
-            }
-            _ => Ok(bytes),
-        }
+        let expected = wasm_manifest(id, bytes.len());
+        let found = match self.manifest(&repository, tag.tag())? {
+            Some(found) if found == expected => return Ok(bytes),
+            Some(other) => format!("sha256:{}", Digest::of(&other)),
+            None => "nothing".to_owned(),
+        };
+        let expected = Digest::of(&expected);
+        let message = format!("the tag {tag} leads to {found} there, and its signed log to sha256:{expected}");
+        Err(RegistryError::integrity("tag-moved", message)
+            .help("somebody moved it with another client, or is pushing now; try again, or have it pushed"))
     }
 
     fn publish(&self, parcel: &Parcel) -> Result<()> {
@@ -271,7 +280,8 @@ impl Remote for Oci {
                 .with("annotations", Record::new().with("vnd.auto.tag", tag.to_string()));
             self.refer(&repository, &subject, &descriptor.into(), tag)?;
         }
-        self.put_manifest(&repository, tag.tag(), MANIFEST, &wasm).map(|_| ())
+        self.put_manifest(&repository, tag.tag(), MANIFEST, &wasm)?;
+        self.refuse_raced(&repository, tag, &[(format!("{}.auto", tag.tag()), &signed), (tag.tag().to_owned(), &wasm)])
     }
 
     /// They come with each tag.
@@ -285,45 +295,6 @@ impl Remote for Oci {
     }
 }
 
-fn descriptor(kind: &str, digest: &Digest, size: usize) -> Record {
-    Record::new().with("mediaType", kind).with("digest", format!("sha256:{digest}")).with("size", size)
-}
-
-/// The configuration that the CNCF's layout asks for; it has a time, which here says nothing.
-fn wasm_config(id: &Digest) -> Vec<u8> {
-    let config = Record::new()
-        .with("created", "1970-01-01T00:00:00Z")
-        .with("architecture", "wasm")
-        .with("os", "wasip1")
-        .with("layerDigests", vec![Value::from(format!("sha256:{id}"))]);
-    Value::from(config).canonical().as_str().as_bytes().to_vec()
-}
-
-/// The manifest of an artifact: the same bytes for the same artifact.
-fn wasm_manifest(id: &Digest, size: usize) -> Vec<u8> {
-    let config = wasm_config(id);
-    let manifest = Record::new()
-        .with("schemaVersion", 2u32)
-        .with("mediaType", MANIFEST)
-        .with("artifactType", ARTIFACT_TYPE)
-        .with("config", descriptor(WASM_CONFIG, &Digest::of(&config), config.len()))
-        .with("layers", vec![Value::from(descriptor(WASM, id, size))]);
-    Value::from(manifest).canonical().as_str().as_bytes().to_vec()
-}
-
-fn signed_manifest(subject: &Digest, size: usize, papers: &[(&str, Vec<u8>)], tag: &TagName) -> Vec<u8> {
-    let layers = papers.iter().map(|(kind, bytes)| descriptor(kind, &Digest::of(bytes), bytes.len()).into());
-    let manifest = Record::new()
-        .with("schemaVersion", 2u32)
-        .with("mediaType", MANIFEST)
-        .with("artifactType", SIGNED_TYPE)
-        .with("config", descriptor(EMPTY, &Digest::of(b"{}"), 2))
-        .with("layers", layers.collect::<Vec<Value>>())
-        .with("subject", descriptor(MANIFEST, subject, size))
-        .with("annotations", Record::new().with("vnd.auto.tag", tag.to_string()));
-    Value::from(manifest).canonical().as_str().as_bytes().to_vec()
-}
-
 /// A parameter of a challenge: `realm="https://…",service="…"`.
 fn parameter(challenge: &str, name: &str) -> Option<String> {
     let at = challenge.split(',').position(|part| part.trim_start().starts_with(&format!("{name}=")))?;
@@ -332,10 +303,6 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
         Some(quoted) => quoted.split_once('"').map(|(value, _)| value.to_owned()),
         None => rest.split(',').next().map(|value| value.trim().to_owned()),
     }
-}
-
-fn nonsense(why: &str) -> RegistryError {
-    RegistryError::refused("remote-nonsense", format!("what the registry sends makes no sense: {why}"))
 }
 
 /// What an OCI registry says of a request that it does not serve: `{"errors": [{"code"}]}`.
@@ -360,15 +327,5 @@ mod tests {
         assert_eq!(parameter("realm=plain, service=\"a\"", "realm").as_deref(), Some("plain"));
         assert_eq!(parameter(challenge, "other"), None);
         assert_eq!(parameter("", "realm"), None);
-    }
-
-    #[test]
-    fn the_manifest_depends_on_the_artifact_alone() {
-        let id = Digest::of(b"artifact");
-        assert_eq!(wasm_manifest(&id, 8), wasm_manifest(&id, 8));
-        let manifest = Value::parse(wasm_manifest(&id, 8)).unwrap();
-        let layers = manifest.get("layers").and_then(Value::as_list).unwrap();
-        assert_eq!(layers.len(), 1, "what clients for WebAssembly ask for");
-        assert_eq!(layers[0].get("digest").and_then(Value::as_text), Some(format!("sha256:{id}").as_str()));
     }
 }

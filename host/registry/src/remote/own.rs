@@ -15,12 +15,17 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Method, Url};
 
 use super::http::{Ask, Got, Http};
-use super::{Access, Papers, Remote, base};
+use super::{Access, Remote, base};
 use crate::dsse::{Envelope, write_bundle};
 use crate::error::RegistryError;
+use crate::manifest::nonsense;
 use crate::name::TagName;
+use crate::papers::Papers;
 use crate::parcel::Parcel;
 use crate::{LARGEST_ARTIFACT, LARGEST_BUNDLE, Result};
+
+/// What to do where a server makes no sense.
+const IS_IT_ONE: &str = "is it a registry? an OCI registry is named as oci://HOST/PATH";
 
 /// Three bundles as one JSON object.
 const LARGEST_PAPERS: u64 = 4 * LARGEST_BUNDLE;
@@ -48,7 +53,7 @@ impl Own {
     fn get_papers(&self, path: &str) -> Result<Option<Papers>> {
         let got = self.http.send(self.ask(Method::GET, path)?, LARGEST_PAPERS)?;
         match got.status {
-            200 => papers(&got.body).map(Some),
+            200 => Papers::parse(&got.body).map(Some).map_err(|error| error.help(IS_IT_ONE)),
             404 => Ok(None),
             _ => Err(refusal(&got)),
         }
@@ -124,19 +129,8 @@ fn tag_path(tag: &TagName) -> String {
     format!("tags/{}/{}", tag.tag(), tag.name)
 }
 
-/// Reads what `GET` of a tag or of statements gives, and `PUT` takes. Code: `remote-nonsense`.
-pub(crate) fn papers(body: &[u8]) -> Result<Papers> {
-    let value = Value::parse(body).map_err(|error| no_sense(&error.to_string()))?;
-    let text = |key: &str| value.get(key).and_then(Value::as_text).map(|text| text.as_bytes().to_vec());
-    let (Some(keys), Some(statements)) = (text("keys"), text("statements")) else {
-        return Err(no_sense("it sends no keys or statements"));
-    };
-    Ok(Papers { log: text("log"), keys, statements })
-}
-
 fn no_sense(why: &str) -> RegistryError {
-    RegistryError::refused("remote-nonsense", format!("what the registry sends makes no sense: {why}"))
-        .help("is it a registry? an OCI registry is named as oci://HOST/PATH")
+    nonsense(why).help(IS_IT_ONE)
 }
 
 /// An artifact that a registry speaks of and does not have.

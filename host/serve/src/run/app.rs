@@ -298,6 +298,10 @@ impl App {
                     let wanted = held.wanted.map_or("its artifact".to_owned(), |id| id.to_string());
                     self.events.alarm(name, &held.why.code, &format!("{wanted} is not taken: {}", held.why.message));
                 }
+                for (name, why) in &changes.ended {
+                    let message = format!("what was served is trusted no longer: {}", why.message);
+                    self.events.alarm(name, &why.code, &message);
+                }
                 if changes != super::catalog::Changes::default() {
                     self.tier0s.keep(|id| self.catalog.serves(id));
                     self.tools.keep(|id| self.catalog.serves(id));

@@ -54,8 +54,8 @@ pub struct Catalog {
     backing: Arc<dyn Backing>,
     shown: RwLock<Arc<Shown>>,
     counts: Mutex<BTreeMap<String, Arc<Counts>>>,
-    /// One at a time.
-    reloading: Mutex<()>,
+    /// One at a time; what the shelf said of itself the last time.
+    reloading: Mutex<Option<Digest>>,
     unreachable: Mutex<Option<Refusal>>,
 }
 
@@ -68,6 +68,8 @@ pub struct Changes {
     pub gone: Vec<String>,
     /// Names that keep what they had, or nothing, because of this.
     pub refused: Vec<(String, Held)>,
+    /// Names or ids of what was served and is trusted no longer, and why.
+    pub ended: Vec<(String, Refusal)>,
 }
 
 impl Catalog {
@@ -157,9 +159,11 @@ impl Catalog {
     }
 
     /// Lets each name stand for what the registry says now. What cannot be loaded leaves a name
-    /// with what it had. A registry that cannot be read leaves everything as it is.
+    /// with what it had, unless that is trusted no longer. A registry that cannot be read leaves
+    /// everything as it is.
     pub fn reload(&self) -> Result<Changes, Refusal> {
-        let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = self.shelf.version();
         let wanted = self.shelf.names();
         *self.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = wanted.as_ref().err().cloned();
         let (wanted, now) = (wanted?, self.shown());
@@ -201,11 +205,42 @@ impl Catalog {
             }
         }
         changes.gone = now.names.keys().filter(|name| !next.names.contains_key(*name)).cloned().collect();
+        let may_have_ended = version.is_none() || version != *seen;
+        if may_have_ended {
+            changes.ended = self.ended(&mut next, &now);
+        }
+        *seen = version;
         if changes != Changes::default() || next.held != now.held {
             next.ids = next.names.values().map(|artifact| (artifact.program.id(), artifact.clone())).collect();
             *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
         }
         Ok(changes)
+    }
+
+    /// Takes out what was kept and is trusted no longer: its name may stand for something else that is
+    /// not taken, and is no reason to go on with what somebody revoked.
+    fn ended(&self, next: &mut Shown, now: &Shown) -> Vec<(String, Refusal)> {
+        let mut ended = Vec::new();
+        for name in next.held.keys() {
+            let Some(old) = next.names.get(name) else { continue };
+            if let Some(why) = self.distrusted(old.program.id()) {
+                next.names.remove(name);
+                ended.push((name.clone(), why));
+            }
+        }
+        let named = |id: &Digest| next.names.values().any(|artifact| artifact.program.id() == *id);
+        for (id, artifact) in now.ids.iter().filter(|(id, artifact)| artifact.name == artifact.id && !named(id)) {
+            ended.extend(self.distrusted(*id).map(|why| (artifact.name.clone(), why)));
+        }
+        ended
+    }
+
+    /// Why an artifact may be served no longer. What is damaged on the disk since it was loaded is whole
+    /// here.
+    fn distrusted(&self, id: Digest) -> Option<Refusal> {
+        let why = self.shelf.get(id).err()?;
+        matches!(why.code.as_str(), "policy" | "revoked-key" | "unknown-key" | "unsigned" | "bad-signature")
+            .then_some(why)
     }
 
     /// Lets a name stand for what it stood for before.

@@ -17,6 +17,9 @@ const NAMES: usize = 4_096;
 /// What each name stands for, or why it stands for nothing.
 pub type Names = BTreeMap<String, Result<Digest, Refusal>>;
 
+/// Says of a file whether it may be served.
+pub type Judge = Box<dyn Fn(&Path, &[u8]) -> Result<(), Refusal> + Send + Sync>;
+
 /// Artifacts, and names for them that may move from one to the next.
 pub trait Shelf: Send + Sync {
     /// What each name stands for now.
@@ -24,6 +27,12 @@ pub trait Shelf: Send + Sync {
 
     /// A file by its id, checked; none where there is none.
     fn get(&self, id: Digest) -> Result<Option<Vec<u8>>, Refusal>;
+
+    /// Another value where something may be trusted no longer that was; none where that has to be asked
+    /// each time.
+    fn version(&self) -> Option<Digest> {
+        None
+    }
 
     /// Lets a name stand for what it stood for before, if it still stands for `now`; what it
     /// stands for then, or none where there was nothing before.
@@ -33,16 +42,36 @@ pub trait Shelf: Send + Sync {
 /// A folder of artifacts: `NAME.cbin`, each under its name.
 pub struct Folder {
     root: PathBuf,
+    judge: Option<Judge>,
 }
 
 impl Folder {
     /// The artifacts in a folder.
     pub fn at(root: &Path) -> Folder {
-        Folder { root: root.to_owned() }
+        Folder { root: root.to_owned(), judge: None }
+    }
+
+    /// Serves only files that this lets through.
+    #[must_use]
+    pub fn held_to(self, judge: Judge) -> Folder {
+        Folder { judge: Some(judge), ..self }
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, Refusal> {
         regular::read(path, LARGEST).map_err(|error| unreadable(path, &error))
+    }
+
+    fn judge(&self, path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+        self.judge.as_ref().map_or(Ok(()), |judge| judge(path, bytes))
+    }
+
+    /// Names and files.
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, Refusal> {
+        let entries = std::fs::read_dir(&self.root).map_err(|error| unreadable(&self.root, &error))?;
+        let paths = entries.flatten().map(|entry| entry.path()).take(NAMES);
+        let artifacts = paths.filter(|path| path.extension().is_some_and(|end| end == "cbin"));
+        let named = artifacts.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)));
+        Ok(named.filter(|(name, _)| !name.starts_with('.')).collect())
     }
 }
 
@@ -53,22 +82,30 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Refusal {
 
 impl Shelf for Folder {
     fn names(&self) -> Result<Names, Refusal> {
-        let entries = std::fs::read_dir(&self.root).map_err(|error| unreadable(&self.root, &error))?;
-        let mut names = BTreeMap::new();
-        for path in entries.flatten().map(|entry| entry.path()).take(NAMES) {
-            let name = path.file_stem().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.'));
-            if let (Some(name), Some("cbin")) = (name, path.extension().and_then(|end| end.to_str())) {
-                names.insert(name.to_owned(), self.read(&path).map(|bytes| Digest::of(&bytes)));
-            }
-        }
-        Ok(names)
+        let digest = |path: PathBuf| {
+            let bytes = self.read(&path)?;
+            self.judge(&path, &bytes).map(|()| Digest::of(&bytes))
+        };
+        Ok(self.files()?.into_iter().map(|(name, path)| (name, digest(path))).collect())
     }
 
     fn get(&self, id: Digest) -> Result<Option<Vec<u8>>, Refusal> {
-        let Some((name, _)) = self.names()?.into_iter().find(|(_, found)| *found == Ok(id)) else { return Ok(None) };
-        let bytes = self.read(&self.root.join(name).with_extension("cbin"))?;
-        // It may have been replaced in between.
-        Ok((Digest::of(&bytes) == id).then_some(bytes))
+        let mut refused = None;
+        for (_, path) in self.files()? {
+            let Ok(bytes) = self.read(&path) else { continue };
+            if Digest::of(&bytes) == id {
+                match self.judge(&path, &bytes) {
+                    Ok(()) => return Ok(Some(bytes)),
+                    Err(why) => refused = Some(why),
+                }
+            }
+        }
+        refused.map_or(Ok(None), Err)
+    }
+
+    fn version(&self) -> Option<Digest> {
+        // Where nothing is judged, nothing is trusted no longer.
+        self.judge.is_none().then(|| Digest::of(b""))
     }
 
     fn roll_back(&self, _: &str, _: Digest) -> Result<Option<Digest>, Refusal> {

@@ -2,22 +2,21 @@
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use auto_json::{Record, Value};
 use auto_registry::{Envelope, Evidence, TagName, now, read_bundle};
-use auto_runtime::{Limits, Program, Sandbox};
+use auto_runtime::Limits;
 use auto_schema::cbin::Cbin;
 use auto_schema::shown_path;
 use clap::Args;
 
-use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
 use crate::inputs;
+use crate::latency::{machine, measure};
 use crate::lines::{Line, Lines};
 use crate::options::Global;
-use crate::registries::{KeyOption, RegistryOption, beside};
+use crate::registries::{KeyOption, RegistryOption, said_beside};
 use crate::reply::{Exit, Reply};
 
 /// Put an artifact into the registry, signed, and name it
@@ -67,6 +66,8 @@ impl Add {
         envelopes.push(envelope);
 
         let registry = self.registry.create(global)?;
+        let ring = registry.keys()?;
+        let counts = key.as_ref().map(|key| ring.may_sign(key.public().id())).transpose()?;
         let added = registry.add(&bytes, &envelopes)?;
         let mut text = format!("{} {}", if added.new { "added" } else { "already there, signed again:" }, added.id);
         let mut fields = Record::new().with("id", added.id.to_string()).with("new", added.new);
@@ -76,8 +77,12 @@ impl Add {
             fields.set("tag", name.to_string());
             fields.set("number", log.head().number);
         }
-        match &key {
-            Some(key) => fields.set("key", key.public().id().to_string()),
+        if let Some(key) = &key {
+            fields.set("key", key.public().id().to_string());
+        }
+        match counts {
+            Some(true) => {}
+            Some(false) => text.push_str("\nits key is not trusted here: `auto-host registry trust KEY.pub`"),
             None => text.push_str("\nnobody has signed it: those who use it have to allow that"),
         }
         Ok(Reply::done("added", text, fields))
@@ -85,10 +90,8 @@ impl Add {
 
     /// Statements from files, that beside the artifact among them.
     fn given(&self) -> Result<Vec<Envelope>, Failure> {
-        let beside = beside(&self.file);
-        let beside = beside.symlink_metadata().is_ok().then_some(beside);
-        let mut envelopes = Vec::new();
-        for path in self.statements.iter().chain(&beside) {
+        let mut envelopes = said_beside(&self.file)?;
+        for path in &self.statements {
             inputs::note(path);
             let bytes = files::read_regular(path)?;
             envelopes.extend(read_bundle(&bytes).map_err(|error| Failure::from(error).at(shown_path(path)))?);
@@ -106,57 +109,22 @@ impl Add {
                 Failure::new(Exit::Integrity, "other-eval-run", error.to_string()).at(shown_path(&path))
             })
         });
-        let latency = self.measure.as_ref().map(|path| measure(global, bytes, path)).transpose()?;
+        let latency = self.measure.as_ref().map(|path| measured(global, bytes, path)).transpose()?;
         let machine = latency.is_some().then(machine);
         Ok(Evidence { at: now(), contract: contract.transpose()?, eval_run: eval_run.transpose()?, latency, machine })
     }
 }
 
-/// Runs the artifact on every input a few times, and gives what a call took.
-fn measure(global: &Global, bytes: &[u8], inputs: &Path) -> Result<Value, Failure> {
-    const ROUNDS: usize = 5;
-    let sandbox = Sandbox::with_cache(Limits::default(), artifact_cache(global)?)?;
-    let program = Program::load(&sandbox, bytes)?;
-    let mut session = program.session();
-    let mut lines = Lines::new(BufReader::new(files::reader(inputs)?), sandbox.limits().input);
+/// What calls take on the inputs of a file.
+fn measured(global: &Global, bytes: &[u8], inputs: &Path) -> Result<Value, Failure> {
+    let most = Limits::default().input;
+    let mut lines = Lines::new(BufReader::new(files::reader(inputs)?), most);
     let mut texts = Vec::new();
     while let Some((_, line)) = lines.next().map_err(|error| files::unreadable(inputs, &error))? {
         if let Line::Whole(line) = line {
             texts.push(String::from_utf8_lossy(line).into_owned());
         }
     }
-    let mut took = Vec::with_capacity(texts.len() * ROUNDS);
-    for round in 0..=ROUNDS {
-        for text in &texts {
-            let started = Instant::now();
-            let outcome = session.run(text);
-            let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            outcome.map_err(|error| Failure::from(error).at(shown_path(inputs)))?;
-            // The first round makes the instance.
-            if round > 0 {
-                took.push(nanos);
-            }
-        }
-    }
-    took.sort_unstable();
-    let Some(max) = took.last() else {
-        return Err(Failure::new(Exit::Usage, "no-inputs", format!("{} has no inputs", shown_path(inputs))));
-    };
-    let rank = |percent: usize| took[(took.len() * percent).div_ceil(100).saturating_sub(1)];
-    let fields = Record::new().with("calls", took.len()).with("p50_ns", rank(50)).with("p95_ns", rank(95));
-    Ok(fields.with("max_ns", *max).into())
-}
-
-/// Where that was measured.
-fn machine() -> Value {
-    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    Record::new()
-        .with("cpu", model.map(|(_, name)| name.trim()).unwrap_or("unknown"))
-        .with("cores", cores)
-        .with("os", std::env::consts::OS)
-        .with("arch", std::env::consts::ARCH)
-        .with("tool", concat!("auto-host ", env!("CARGO_PKG_VERSION")))
-        .into()
+    let measured = measure(global, bytes, &texts).map_err(|failure| failure.at(shown_path(inputs)))?;
+    measured.ok_or_else(|| Failure::new(Exit::Usage, "no-inputs", format!("{} has no inputs", shown_path(inputs))))
 }

@@ -1,5 +1,6 @@
 //! `registry diff`: what changed between two artifacts, in program, guard, accuracy and evidence.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use auto_json::{Record, Value};
@@ -10,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 
+use super::percent;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::options::Global;
@@ -30,19 +32,60 @@ pub struct Diff {
 }
 
 /// Something that is another thing now.
-struct Change {
+pub(super) struct Change {
     part: &'static str,
     what: &'static str,
     old: Value,
     new: Value,
 }
 
+impl Change {
+    /// As JSON.
+    pub(super) fn to_value(&self) -> Value {
+        let row = Record::new().with("part", self.part).with("what", self.what);
+        row.with("old", self.old.clone()).with("new", self.new.clone()).into()
+    }
+
+    /// As lines.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let one = |what: &str, old: &str, new: &str| format!("{what}: {} -> {}", shown(old), shown(new));
+        let share = |value: &Value| match value.as_u64() {
+            Some(ppm) => percent(u32::try_from(ppm).ok()),
+            None => "not measured".to_owned(),
+        };
+        match self.what {
+            "agreement" | "coverage" | "out_of_fold" => vec![one(self.what, &share(&self.old), &share(&self.new))],
+            "passes" => {
+                let (old, new) = (by_interface(&self.old), by_interface(&self.new));
+                let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+                let of = |passes: &BTreeMap<String, String>, name: &String| {
+                    passes.get(name).cloned().unwrap_or_else(|| "none".to_owned())
+                };
+                let differing = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+                differing.map(|name| one(&shown(name), &of(&old, name), &of(&new, name))).collect()
+            }
+            what => vec![one(what, &plain(&self.old), &plain(&self.new))],
+        }
+    }
+}
+
+/// The digests of passes by what they export.
+fn by_interface(passes: &Value) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for pass in passes.as_list().unwrap_or_default() {
+        let text = |key: &str| pass.get(key).and_then(Value::as_text).unwrap_or_default().to_owned();
+        let digests = found.entry(text("interface")).or_default();
+        let comma = if digests.is_empty() { "" } else { ", " };
+        digests.push_str(&format!("{comma}{}", text("digest")));
+    }
+    found
+}
+
 impl Diff {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         let (old, new) = (self.read(global, &self.old)?, self.read(global, &self.new)?);
-        let mut changes = changes(&old, &new);
+        let changes = changes(&old, &new);
         let lines = self.program(global, &old, &new)?;
-        changes.sort_by_key(|change| PARTS.iter().position(|part| *part == change.part));
         let mut text = format!("{} -> {}\n", old.id, new.id);
         for part in PARTS {
             let these: Vec<&Change> = changes.iter().filter(|change| change.part == part).collect();
@@ -52,19 +95,13 @@ impl Diff {
                 continue;
             }
             text.push_str(&format!("{part}:\n"));
-            for change in these {
-                text.push_str(&format!("  {}: {} -> {}\n", change.what, plain(&change.old), plain(&change.new)));
-            }
+            these.iter().flat_map(|change| change.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
             program.iter().for_each(|line| text.push_str(&format!("  {}\n", shown(line))));
         }
-        let row = |change: &Change| -> Value {
-            let row = Record::new().with("part", change.part).with("what", change.what);
-            row.with("old", change.old.clone()).with("new", change.new.clone()).into()
-        };
         let fields = Record::new()
             .with("old", old.id.to_string())
             .with("new", new.id.to_string())
-            .with("changes", changes.iter().map(row).collect::<Vec<_>>())
+            .with("changes", changes.iter().map(Change::to_value).collect::<Vec<_>>())
             .with("program", super::texts(lines.iter()));
         let code = if old.id == new.id { "same" } else { "different" };
         Ok(Reply::done(code, text.trim_end(), fields))
@@ -89,7 +126,8 @@ impl Diff {
 
 const PARTS: [&str; 6] = ["interface", "program", "guard", "accuracy", "evidence", "made by"];
 
-fn changes(old: &Cbin, new: &Cbin) -> Vec<Change> {
+/// What the manifests and guards say that changed.
+pub(super) fn changes(old: &Cbin, new: &Cbin) -> Vec<Change> {
     let (a, b) = (old.manifest.to_value(), new.manifest.to_value());
     let keys = [
         ("interface", ["task", "scope", "input", "output", "capabilities"].as_slice()),
@@ -112,6 +150,7 @@ fn changes(old: &Cbin, new: &Cbin) -> Vec<Change> {
     if old_guard != new_guard {
         changes.push(Change { part: "guard", what: "bytes", old: old_guard, new: new_guard });
     }
+    changes.sort_by_key(|change| PARTS.iter().position(|part| *part == change.part));
     changes
 }
 
@@ -167,7 +206,7 @@ fn lines(old: &[&str], new: &[&str]) -> Vec<String> {
 }
 
 fn plain(value: &Value) -> String {
-    shown(&value.as_text().map_or_else(|| value.to_string(), str::to_owned))
+    value.as_text().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

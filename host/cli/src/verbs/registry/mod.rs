@@ -4,6 +4,7 @@ mod add;
 mod diff;
 mod keys;
 mod list;
+mod numbers;
 mod tag;
 mod transfer;
 mod verify;
@@ -146,6 +147,30 @@ fn collect(global: &Global, option: &RegistryOption, reach: Reach) -> Result<Rep
     Ok(Reply::done("collected", text, fields))
 }
 
+/// Parts per million as a percentage, exactly.
+fn percent(ppm: Option<u32>) -> String {
+    let Some(ppm) = ppm else { return "not measured:".to_owned() };
+    let (whole, rest) = (ppm / 10_000, ppm % 10_000);
+    let rest = format!("{rest:04}");
+    match rest.trim_end_matches('0') {
+        "" => format!("{whole}%"),
+        rest => format!("{whole}.{rest}%"),
+    }
+}
+
 fn texts<T: std::fmt::Display>(items: impl Iterator<Item = T>) -> Vec<Value> {
     items.map(|item| item.to_string().into()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn shares_are_shown_exactly() {
+        let shown: Vec<String> =
+            [0, 1, 10_000, 998_700, 999_999, 1_000_000].map(Some).into_iter().map(percent).collect();
+        assert_eq!(shown, ["0%", "0.0001%", "1%", "99.87%", "99.9999%", "100%"]);
+        assert_eq!(percent(None), "not measured:");
+    }
 }

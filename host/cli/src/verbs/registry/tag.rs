@@ -1,10 +1,11 @@
 //! `registry tag` and `log`: where a name leads, and led to before.
 
 use auto_json::{Record, Value};
-use auto_registry::{Reference, TagLog, TagName, now, rfc3339};
+use auto_registry::{Policy, Reference, Registry, RegistryError, TagEntry, TagLog, TagName, now, rfc3339};
 use auto_schema::shown;
 use clap::Args;
 
+use super::diff::{Change, changes};
 use crate::failure::Failure;
 use crate::options::Global;
 use crate::registries::{KeyOption, RegistryOption};
@@ -40,12 +41,15 @@ pub struct Tag {
 
 /// Show what a name led to, the newest first
 #[derive(Args)]
-#[command(after_help = "Example:\n  auto-host registry log triage")]
+#[command(after_help = "Example:\n  auto-host registry log triage --changes")]
 pub struct Log {
     #[command(flatten)]
     registry: RegistryOption,
     /// The name: NAME or NAME:TAG
     name: TagName,
+    /// Also say what changed with each, in figures and evidence
+    #[arg(long)]
+    changes: bool,
 }
 
 impl Tag {
@@ -69,7 +73,7 @@ impl Log {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         let registry = self.registry.open(global)?;
         let log = registry.log(&self.name)?;
-        let (text, rows) = entries(&log);
+        let (text, rows) = entries(&log, self.changes.then_some(&registry))?;
         let fields = Record::new().with("tag", self.name.to_string()).with("entries", rows);
         match log.accept(&registry.keys()?, &self.registry.policy(global)) {
             Ok(()) => Ok(Reply::done("log", text, fields)),
@@ -84,18 +88,55 @@ impl Log {
     }
 }
 
-fn entries(log: &TagLog) -> (String, Vec<Value>) {
+fn entries(log: &TagLog, changes_in: Option<&Registry>) -> Result<(String, Vec<Value>), RegistryError> {
     let (mut text, mut rows) = (String::new(), Vec::new());
-    for entry in log.entries().iter().rev() {
-        let at = rfc3339(entry.at);
-        let keys: Vec<&str> = entry.envelope.signatures.iter().map(|one| one.keyid.as_str()).collect();
-        let by = if keys.is_empty() { "nobody".to_owned() } else { keys.join(", ") };
-        text.push_str(&format!("{} {} {at}\n  signed by {}\n", entry.number, entry.id, shown(&by)));
-        if !entry.note.is_empty() {
-            text.push_str(&format!("  {}\n", shown(&entry.note)));
-        }
-        let row = Record::new().with("number", entry.number).with("id", entry.id.to_string()).with("at", at);
-        rows.push(row.with("note", entry.note.as_str()).with("keys", super::texts(keys.iter())).into());
+    for (at, entry) in log.entries().iter().enumerate().rev() {
+        let (line, row) = described(entry);
+        text.push_str(&line);
+        let before = at.checked_sub(1).map(|before| &log.entries()[before]);
+        rows.push(match changes_in.zip(before) {
+            Some((registry, before)) => {
+                let changed = changed(registry, before, entry)?;
+                text.push_str(&in_words(&changed));
+                row.with("changes", in_json(&changed)).into()
+            }
+            None => row.into(),
+        });
     }
-    (text.trim_end().to_owned(), rows)
+    Ok((text.trim_end().to_owned(), rows))
+}
+
+fn described(entry: &TagEntry) -> (String, Record) {
+    let at = rfc3339(entry.at);
+    let keys: Vec<&str> = entry.envelope.signatures.iter().map(|one| one.keyid.as_str()).collect();
+    let by = if keys.is_empty() { "nobody".to_owned() } else { keys.join(", ") };
+    let mut text = format!("{} {} {at}\n  signed by {}\n", entry.number, entry.id, shown(&by));
+    if !entry.note.is_empty() {
+        text.push_str(&format!("  {}\n", shown(&entry.note)));
+    }
+    let row = Record::new().with("number", entry.number).with("id", entry.id.to_string()).with("at", at);
+    (text, row.with("note", entry.note.as_str()).with("keys", super::texts(keys.iter())))
+}
+
+/// What changed from one statement to the next; none where an artifact is not here. Codes:
+/// `object-missing`, `object-damaged`.
+fn changed(registry: &Registry, before: &TagEntry, entry: &TagEntry) -> Result<Option<Vec<Change>>, RegistryError> {
+    let read = |entry: &TagEntry| match registry.look(&Reference::Id(entry.id), &Policy::unsigned()) {
+        Ok(found) => Ok(Some(found.report.artifact)),
+        Err(error) if error.code == "unknown-id" => Ok(None),
+        Err(error) => Err(error),
+    };
+    Ok(read(before)?.zip(read(entry)?).map(|(old, new)| changes(&old, &new)))
+}
+
+fn in_words(changed: &Option<Vec<Change>>) -> String {
+    match changed {
+        None => "    the artifact, or the one before it, is not here\n".to_owned(),
+        Some(changes) if changes.is_empty() => "    nothing changed\n".to_owned(),
+        Some(changes) => changes.iter().flat_map(Change::lines).map(|line| format!("    {line}\n")).collect(),
+    }
+}
+
+fn in_json(changed: &Option<Vec<Change>>) -> Value {
+    changed.as_ref().map_or(Value::Null, |changes| changes.iter().map(Change::to_value).collect::<Vec<_>>().into())
 }

@@ -121,6 +121,13 @@ impl RemoteOptions {
                 .help("give its address, or set remote in auto.toml under [registry]")
         })?;
         let token = self.token_file.as_ref().or(global.file.registry.token_file.as_ref());
+        // An auto.toml that merely lies here may be somebody else's, and so may be where it sends to.
+        if given.is_none() && global.config.is_none() && (token.is_some() || self.user.is_some()) {
+            let message = "the address of the registry is that of the auto.toml of this folder, and a token or password \
+                           goes only where somebody says so";
+            return Err(Failure::new(Exit::Usage, "only-named", message)
+                .help("give the address as it is there, or name that file with --config or $AUTO_CONFIG"));
+        }
         let password = self.password_file.as_ref().map(|path| secret(path)).transpose()?;
         let access =
             Access { token: token.map(|path| secret(path)).transpose()?, user: self.user.clone().zip(password) };

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use auto_json::{Record, Value};
-use auto_registry::{Evidence, KeyRing, Reference, Report, SignatureState, Standing, rfc3339};
+use auto_registry::{EVIDENCE, Evidence, KeyRing, Reference, Report, SignatureState, Standing, TagLog, rfc3339};
 use auto_schema::{shown, shown_path};
 use clap::Args;
 
@@ -13,6 +13,7 @@ use crate::files;
 use crate::options::Global;
 use crate::registries::RegistryOption;
 use crate::reply::{Exit, Reply};
+use crate::verbs::registry::numbers::numbers;
 
 /// Say of an artifact whether it is whole, who signed it, and whether it meets the policy
 ///
@@ -35,8 +36,9 @@ pub struct Verify {
 struct Found {
     report: Report,
     ring: KeyRing,
-    /// Whether the name leads there by somebody's word that counts; none without a name.
-    tag: Option<auto_registry::Result<()>>,
+    /// The log of the name, and whether it leads there by somebody's word that counts; none without a
+    /// name.
+    tag: Option<(TagLog, auto_registry::Result<()>)>,
 }
 
 impl Verify {
@@ -46,17 +48,22 @@ impl Verify {
             Err(failure) if failure.exit == Exit::Integrity => return Ok(damaged(failure)),
             Err(failure) => return Err(failure),
         };
-        let refused = tag.clone().unwrap_or(Ok(())).and_then(|()| report.accept()).err().map(Failure::from);
+        let named = tag.as_ref().map_or(Ok(()), |(_, named)| named.clone());
+        let refused = named.and_then(|()| report.accept()).err().map(Failure::from);
         let mut text = answers(&report, &ring);
         let mut fields = fields(&report, &ring);
-        if let Some(tag) = tag {
-            let code = tag.as_ref().map_or_else(|error| error.code, |()| "ok");
-            let word = if tag.is_ok() { "yes".to_owned() } else { format!("NO, {code}") };
+        if let Some((log, named)) = &tag {
+            let code = named.as_ref().map_or_else(|error| error.code, |()| "ok");
+            let head = log.head();
+            let led = format!("yes: statement {} of its log leads here", head.number);
+            let word = if named.is_ok() { led } else { format!("NO, {code}") };
             text = format!("name       {word}\n{text}");
-            fields.set("name", Record::new().with("ok", tag.is_ok()).with("code", code));
+            let fields_of = Record::new().with("ok", named.is_ok()).with("code", code);
+            fields.set("name", fields_of.with("number", head.number).with("at", rfc3339(head.at)));
         }
         if self.explain {
-            text.push_str(&numbers(&report));
+            let head = tag.as_ref().map(|(log, _)| log.head());
+            text.push_str(&numbers(&report, &ring, head));
             fields.set("manifest", report.artifact.manifest.to_value());
             fields.set("evidence", report.evidence.iter().map(evidence).collect::<Vec<_>>());
         }
@@ -76,7 +83,8 @@ impl Verify {
                 Reference::Id(id) => (id, None),
                 Reference::Tag(tag) => {
                     let log = registry.log(&tag)?;
-                    (log.head().id, Some(log.accept(&ring, &policy)))
+                    let named = log.accept(&ring, &policy);
+                    (log.head().id, Some((log, named)))
                 }
             };
             let report = registry.look(&Reference::Id(id), &policy)?.report;
@@ -114,9 +122,12 @@ fn answers(report: &Report, ring: &KeyRing) -> String {
     };
     text.push_str(&format!("signature  {word}\n"));
     for signed in &report.signed {
+        let kind = signed.statement.predicate_type.as_str();
+        let what = if kind == EVIDENCE { String::new() } else { format!(", of {}", shown(kind)) };
         for state in &signed.signatures {
             let label = label(state, ring);
-            text.push_str(&format!("  {} {}{label}\n", state.word(), shown(&state.key())));
+            let key = Some(state.key()).filter(|key| !key.is_empty()).unwrap_or_else(|| "a key without an id".into());
+            text.push_str(&format!("  {} {}{label}{what}\n", state.word(), shown(&key)));
         }
     }
     match report.unmet.as_slice() {
@@ -129,7 +140,8 @@ fn answers(report: &Report, ring: &KeyRing) -> String {
     text
 }
 
-fn label(state: &SignatureState, ring: &KeyRing) -> String {
+/// What is known of a key beside its id, in brackets.
+pub(super) fn label(state: &SignatureState, ring: &KeyRing) -> String {
     match state {
         SignatureState::Valid(id) => match ring.standing(*id) {
             Standing::Trusted(trusted) if !trusted.label.is_empty() => format!(" ({})", shown(&trusted.label)),
@@ -182,112 +194,4 @@ fn evidence(said: &Evidence) -> Value {
         .with("latency", said.latency.clone())
         .with("machine", said.machine.clone())
         .into()
-}
-
-/// What was measured, in words.
-fn numbers(report: &Report) -> String {
-    let manifest = &report.artifact.manifest;
-    let mut text = String::new();
-    let mut line = |name: &str, what: String| text.push_str(&format!("{name:<10} {}\n", shown(&what)));
-    line("does", format!("{}, {}: {} -> {}", manifest.task, manifest.scope, manifest.input, manifest.output));
-    line(
-        "asks for",
-        if manifest.capabilities.is_empty() { "nothing".into() } else { manifest.capabilities.join(", ") },
-    );
-    line(
-        "guard",
-        if manifest.guarded {
-            "abstains on what is unlike the recordings"
-        } else {
-            "NONE: it answers whatever has the right type"
-        }
-        .into(),
-    );
-    line("made from", format!("{} distinct recorded inputs", manifest.observations));
-    line("agreement", format!("{} of the recorded inputs that it answers, as recorded", percent(manifest.agreement)));
-    line("coverage", format!("{} of the recorded inputs are answered", percent(manifest.coverage)));
-    let rows = manifest.out_of_fold_rows;
-    line(
-        "held out",
-        format!("{} right, of {rows} inputs that its like had not been shown", percent(manifest.out_of_fold)),
-    );
-    if let (Some(right), true) = (manifest.out_of_fold, rows > 0) {
-        let wrong = 1_000_000_u32.saturating_sub(right);
-        line("silent", format!("{} of what it answers there is wrong, and says nothing", percent(Some(wrong))));
-    }
-    if let Some(steps) = manifest.steps {
-        line(
-            "steps",
-            format!("{} in the middle, {} at the 95th percentile, {} at most", steps.p50, steps.p95, steps.max),
-        );
-    }
-    let gate = |pass: &&auto_schema::manifest::PassRef| pass.interface.starts_with("auto:pass/gate@");
-    for pass in manifest.passes.iter().filter(gate) {
-        let which = match manifest.trusted_gate {
-            Some(digest) if digest == pass.digest => ", put in place of the built-in one",
-            _ => "",
-        };
-        line("gate", format!("{}{which}", pass.digest));
-    }
-    if let Some(judged) = &manifest.judged {
-        line("judge", format!("{} gave {} opinions that the verdict rests on", judged.model, judged.opinions));
-    }
-    let word = if report.signers.is_empty() { "said" } else { "signed" };
-    for said in &report.evidence {
-        spoken(word, said, &mut line);
-    }
-    if report.evidence.is_empty() {
-        line("signed", "nothing: contract, eval run and latencies are unknown".into());
-    }
-    text
-}
-
-fn spoken(word: &str, said: &Evidence, line: &mut impl FnMut(&str, String)) {
-    line(word, format!("at {}", rfc3339(said.at)));
-    let figure = |of: &Option<Value>, key: &str| {
-        of.as_ref()
-            .and_then(|of| of.get(key))
-            .map(|value| value.as_text().map_or_else(|| value.to_string(), str::to_owned))
-    };
-    if let (Some(p50), Some(p95)) = (figure(&said.latency, "p50_ns"), figure(&said.latency, "p95_ns")) {
-        let calls = figure(&said.latency, "calls").unwrap_or_default();
-        let cpu = figure(&said.machine, "cpu").unwrap_or_else(|| "an unnamed machine".to_owned());
-        line(
-            "  latency",
-            format!("{p50} ns in the middle, {p95} ns at the 95th percentile, of {calls} calls on {cpu}"),
-        );
-    }
-    if let Some(status) = figure(&said.eval_run, "status") {
-        let findings = said.eval_run.as_ref().and_then(|run| run.get("findings")?.as_list()).unwrap_or_default();
-        line("  eval run", format!("{status}, with {} findings", findings.len()));
-    }
-    if let Some(contract) = &said.contract {
-        let count = |key: &str| contract.get(key).and_then(Value::as_list).map_or(0, <[Value]>::len);
-        let (examples, properties) = (count("example"), count("property"));
-        line("  contract", format!("{examples} examples, {properties} properties, {} eval cases", count("eval_cases")));
-    }
-}
-
-/// Parts per million as a percentage, exactly.
-fn percent(ppm: Option<u32>) -> String {
-    let Some(ppm) = ppm else { return "not measured:".to_owned() };
-    let (whole, rest) = (ppm / 10_000, ppm % 10_000);
-    let rest = format!("{rest:04}");
-    match rest.trim_end_matches('0') {
-        "" => format!("{whole}%"),
-        rest => format!("{whole}.{rest}%"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percent;
-
-    #[test]
-    fn shares_are_shown_exactly() {
-        let shown: Vec<String> =
-            [0, 1, 10_000, 998_700, 999_999, 1_000_000].map(Some).into_iter().map(percent).collect();
-        assert_eq!(shown, ["0%", "0.0001%", "1%", "99.87%", "99.9999%", "100%"]);
-        assert_eq!(percent(None), "not measured:");
-    }
 }
