@@ -4,8 +4,9 @@ use std::path::Path;
 
 use auto_tests::{Crate, crates};
 
-/// The passes that know the expression language.
-const USE_LANG: [&str; 6] = ["auto-extract", "auto-check", "auto-propose", "auto-optimize", "auto-guard", "auto-emit"];
+/// The passes that know the expression language, and the driver whose candidates are programs of it.
+const USE_LANG: [&str; 7] =
+    ["auto-extract", "auto-check", "auto-propose", "auto-optimize", "auto-guard", "auto-emit", "auto-evolve"];
 
 fn needs(of: &Path, from: &Path) -> Vec<String> {
     let all = crates().unwrap();

@@ -4,10 +4,10 @@
 
 use auto_json::{Record, Value};
 
+use crate::Refusal;
 use crate::catalog::{self, Catalog};
 use crate::edit::{Edit, Op, Proposal};
 use crate::patch;
-use crate::refusal::Refusal;
 use crate::spec::{Path, Spec};
 
 /// One place that became something else.

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 
+use crate::Fields;
+use crate::Refusal;
 use crate::amount::{self, ONE};
 use crate::cluster::Assignment;
-use crate::fields::Fields;
 use crate::gate::{Measure, SCORE, Snapshot};
 use crate::lent::{Fault, File, Job, Lent, Ran};
-use crate::refusal::Refusal;
 use crate::sample::{self, Split};
 use crate::settings::{Scorer, Settings};
 use crate::spec::Spec;

@@ -2,7 +2,7 @@
 //! cost takes its place afterwards. Spent and reserved together are never more than the cap, in
 //! whatever order replies come; a call whose reply never came counts as what it was reserved for.
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 
 /// Money under a cap, in micro-USD.
 #[derive(Clone, Debug, PartialEq, Eq)]

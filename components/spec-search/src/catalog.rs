@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use auto_json::{Number, Value};
 
-use crate::fields::Fields;
-use crate::refusal::Refusal;
+use crate::Fields;
+use crate::Refusal;
 use crate::spec::{LONGEST_TEXT, Path, Spec, is_model_id, is_name};
 
 const CODE: &str = "bad-settings";

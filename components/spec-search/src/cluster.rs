@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 
+use crate::Fields;
+use crate::Refusal;
 use crate::amount::{ONE, decimal};
-use crate::fields::Fields;
 use crate::gate::REST;
-use crate::refusal::Refusal;
 use crate::reply;
 use crate::spec::is_name;
 

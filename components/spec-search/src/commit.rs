@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use auto_json::{Record, Value};
 
+use crate::Refusal;
 use crate::apply::{Change, inverse, replay};
 use crate::lent::{Fault, Lent};
 use crate::patch;
-use crate::refusal::Refusal;
 use crate::spec::Spec;
 
 /// The longest history that is walked.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use auto_json::{Record, Value};
 
-use crate::fields::Fields;
-use crate::refusal::Refusal;
+use crate::Fields;
+use crate::Refusal;
 use crate::trace::{EXTERNAL, Trace, shown};
 
 /// The longest reference of `toolorchestra`, in characters.

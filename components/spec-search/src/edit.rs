@@ -4,9 +4,9 @@
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 
+use crate::Fields;
+use crate::Refusal;
 use crate::catalog::Catalog;
-use crate::fields::Fields;
-use crate::refusal::Refusal;
 use crate::spec::is_name;
 
 const CODE: &str = "bad-edit";

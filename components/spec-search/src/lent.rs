@@ -1,8 +1,8 @@
 //! What the driver is lent: the host's services as one trait, so that a whole session runs in a
 //! test as it runs in the component. Nothing here knows of WebAssembly.
 
+use crate::Refusal;
 use crate::gate::{Decision, Policy, Snapshot};
-use crate::refusal::Refusal;
 use crate::settings::Command;
 
 /// A question to the teacher.

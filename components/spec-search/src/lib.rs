@@ -18,7 +18,6 @@ mod bindings {
     });
 }
 
-pub mod amount;
 pub mod apply;
 pub mod autonomy;
 pub mod bench;
@@ -30,13 +29,9 @@ mod component;
 pub mod corpora;
 pub mod driver;
 pub mod edit;
-mod fields;
 pub mod gate;
 pub mod lent;
-pub mod patch;
 pub mod plan;
-mod refusal;
-pub mod reply;
 pub mod reward;
 pub mod run;
 pub mod sample;
@@ -49,6 +44,5 @@ pub mod trace;
 pub mod train;
 pub mod words;
 
+pub use auto_search::{Fields, Refusal, amount, patch, reply};
 pub use component::SpecSearch;
-pub use fields::Fields;
-pub use refusal::Refusal;

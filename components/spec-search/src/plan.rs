@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use auto_json::Value;
 use auto_schema::digest::Digest;
 
+use crate::Fields;
+use crate::Refusal;
 use crate::apply::apply;
 use crate::catalog::Catalog;
 use crate::edit::{Edit, Proposal};
-use crate::fields::Fields;
-use crate::refusal::Refusal;
 use crate::reply;
 use crate::spec::Spec;
 

@@ -3,8 +3,8 @@
 //! square root is one of integers, so that every machine ranks a batch alike. The gate never uses
 //! these weights.
 
+use crate::Refusal;
 use crate::amount::ONE;
-use crate::refusal::Refusal;
 
 /// The most that an input may be, in millionths; a sum of squares of a batch then fits.
 const LARGEST: i64 = 1_000_000_000_000;

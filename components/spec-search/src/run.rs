@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use auto_json::{Record, Value};
 
+use crate::Fields;
 use crate::bench::Bench;
 use crate::cluster::Assignment;
 use crate::commit::{self, Commit, Head, Pending, no_such_edit};
 use crate::corpora;
 use crate::driver::Driver;
-use crate::fields::Fields;
 use crate::lent::{Fault, Lent};
 use crate::plan;
 use crate::sample::{self, Split};

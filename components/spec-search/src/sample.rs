@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use auto_schema::digest::Digest;
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 
 /// What a task is for. A teacher is shown tasks of the first kind only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,8 +7,8 @@ use core::fmt;
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 
-use crate::fields::Fields;
-use crate::refusal::Refusal;
+use crate::Fields;
+use crate::Refusal;
 
 /// The version of the document.
 pub const SCHEMA: &str = "auto.spec/1";

@@ -2,7 +2,7 @@
 //! is gone; looked at in that order. The best score moves only on an improvement, so slow gains
 //! add up against a fixed reference. It starts at the score of the first spec.
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

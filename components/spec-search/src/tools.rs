@@ -4,9 +4,9 @@
 
 use auto_json::{Record, Value};
 
+use crate::Fields;
+use crate::Refusal;
 use crate::bench::Bench;
-use crate::fields::Fields;
-use crate::refusal::Refusal;
 use crate::sample::Split;
 use crate::spec::{Path, Spec};
 use crate::trace::Trace;

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Record, Value};
 
+use crate::Fields;
+use crate::Refusal;
 use crate::amount::ONE;
-use crate::fields::Fields;
-use crate::refusal::Refusal;
 
 const CODE: &str = "bad-trace";
 

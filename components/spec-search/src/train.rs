@@ -4,12 +4,12 @@
 
 use auto_json::Value;
 
+use crate::Fields;
+use crate::Refusal;
 use crate::amount;
 use crate::catalog::Catalog;
 use crate::edit::{Op, Proposal};
-use crate::fields::Fields;
 use crate::lent::{Fault, File, Job, Lent};
-use crate::refusal::Refusal;
 use crate::reward::{Candidate, Weights, rewards};
 use crate::settings::Command;
 use crate::spec::{Path, Spec, is_model_id};

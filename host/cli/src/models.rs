@@ -156,7 +156,11 @@ impl TeacherOptions {
 
     /// As [`TeacherOptions::open`], with a table for what no flag says.
     pub fn open_or(&self, table: &auto_config::Teacher, session: &str) -> Result<Option<Arc<Paid>>, Failure> {
-        let Some(name) = self.model(table) else { return Ok(None) };
+        self.model(table).map(|name| self.open_named(table, &name, session)).transpose()
+    }
+
+    /// The same of another model: with the same ledger, session and cap.
+    pub fn open_named(&self, table: &auto_config::Teacher, name: &str, session: &str) -> Result<Arc<Paid>, Failure> {
         let mut models = self.models.clone();
         if let Some(mode) = table.mode.as_ref().filter(|_| models.model_mode == LIVE) {
             models.model_mode.clone_from(mode);
@@ -164,7 +168,7 @@ impl TeacherOptions {
         if let Some(cap) = table.cap.filter(|_| models.spend_cap_usd == MicroUsd(0)) {
             models.spend_cap_usd = MicroUsd(cap);
         }
-        models.open(&name, session).map(Arc::new).map(Some)
+        models.open(name, session).map(Arc::new)
     }
 
     /// The teacher, where one is named; `session` is whose spending it counts as.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use auto_json::{Record, Value};
 
+use crate::evolve::{self, Evolve};
 use crate::spec::{self, SpecSearch};
 use crate::table::{ConfigError, Table};
 
@@ -16,6 +17,8 @@ pub struct Learning {
     pub skill: Option<Skill>,
     /// `[learning.spec_search]`
     pub spec_search: Option<SpecSearch>,
+    /// `[learning.evolve]`
+    pub evolve: Option<Evolve>,
 }
 
 /// `[learning.skill]`: the skill compiler.
@@ -94,11 +97,12 @@ const DIMENSIONS: [&str; 7] = [
 ];
 
 pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<Learning> {
-    table.only(&["runs", "skill", "spec_search"])?;
+    table.only(&["runs", "skill", "spec_search", "evolve"])?;
     Ok(Learning {
         runs: table.text("runs")?.map(|path| folder.join(path)),
         skill: table.table("skill")?.map(|table| skill(&table, folder)).transpose()?,
         spec_search: table.table("spec_search")?.map(|table| spec::read(&table, folder)).transpose()?,
+        evolve: table.table("evolve")?.map(|table| evolve::read(&table, folder)).transpose()?,
     })
 }
 

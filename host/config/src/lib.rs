@@ -26,6 +26,7 @@
 //! agent = ["python3", "agent.py"]
 //! ```
 
+mod evolve;
 mod learning;
 mod policy;
 mod spec;
@@ -39,6 +40,7 @@ use auto_json::Value;
 use auto_registry::Policy;
 use auto_schema::shown_path;
 
+pub use evolve::Evolve;
 pub use learning::{Learning, Prompt, Skill, Teacher};
 pub use spec::SpecSearch;
 pub use table::{ConfigError, Table};

@@ -1,4 +1,4 @@
-//! `search approve`, `reject` and `rollback`: what a person decides of a run.
+//! `search approve`, `reject`, `rollback` and `cancel`: what a person decides of a run.
 
 use std::path::PathBuf;
 
@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::RunsFolder;
 use super::folder::{Run, is_failed};
+use super::show::reply;
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::options::Global;
@@ -43,6 +44,19 @@ pub struct Rollback {
     common: Common,
 }
 
+/// End a run that was cut off, with what it has
+///
+/// Starts nothing any more: the driver is told what was measured so far and reports it. Nothing is
+/// confirmed, so what counted at first still counts. For `search evolve`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  auto-host search cancel evolve-3f2a9c01d5e4")]
+pub struct Cancel {
+    /// The run
+    run: String,
+    #[command(flatten)]
+    common: Common,
+}
+
 #[derive(Args)]
 struct Common {
     #[command(flatten)]
@@ -59,6 +73,20 @@ impl Review {
     pub fn run(self, global: &Global, action: &str) -> Result<Reply, Failure> {
         let what = Record::new().with("action", action).with("edit", self.edit.as_str());
         self.common.act(global, &self.run, what)
+    }
+}
+
+impl Cancel {
+    pub fn run(self, global: &Global) -> Result<Reply, Failure> {
+        let run = Run::load(&self.common.runs.folder(global), &self.run)?;
+        if run.kind() != "evolve" {
+            let message = format!("the run {} is of `search {}`, which ends by itself", run.id, run.verb());
+            return Err(Failure::new(Exit::Usage, "other-kind", message)
+                .help("what it kept before stands; nothing has to be done"));
+        }
+        let toolbox = Toolbox::open(global, &self.common.extra)?;
+        let report = run.drive(global, &toolbox, Record::new().with("action", "cancel"), None, false)?;
+        Ok(reply(&run, &report))
     }
 }
 

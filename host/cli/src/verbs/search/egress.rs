@@ -20,9 +20,14 @@ use crate::failure::Failure;
 use crate::models::Paid;
 use crate::reply::Exit;
 
+/// Purposes of consultations that go to the strong teacher, where there is one.
+const HARD: [&str; 2] = ["cross", "escalate"];
+
 /// A teacher who is told no secrets.
 pub struct House {
     teacher: Arc<Paid>,
+    /// Who is asked instead for what is hard.
+    strong: Option<Arc<Paid>>,
     scrubber: Scrubber,
     log: PathBuf,
 }
@@ -32,7 +37,17 @@ impl House {
     pub fn of(teacher: Arc<Paid>, run: &Path) -> Result<House, Failure> {
         let scrubber = Scrubber::beside(&run.join("egress"), &[])
             .map_err(|error| Failure::new(Exit::Refused, "no-scrub-key", error.to_string()))?;
-        Ok(House { teacher, scrubber, log: run.join("egress.jsonl") })
+        Ok(House { teacher, strong: None, scrubber, log: run.join("egress.jsonl") })
+    }
+
+    /// With somebody else for what is hard.
+    pub fn with_strong(self, strong: Arc<Paid>) -> House {
+        House { strong: Some(strong), ..self }
+    }
+
+    /// Who is asked for that.
+    fn whom(&self, purpose: &str) -> &Arc<Paid> {
+        self.strong.as_ref().filter(|_| HARD.contains(&purpose)).unwrap_or(&self.teacher)
     }
 
     /// The text as it may leave, and what stands for what.
@@ -60,7 +75,7 @@ impl House {
             taken.counts.iter().fold(Record::new(), |record, (kind, count)| record.with(kind.as_str(), *count));
         let line = Record::new()
             .with("purpose", consultation.purpose.as_str())
-            .with("to", self.teacher.model().to_string())
+            .with("to", self.whom(&consultation.purpose).model().to_string())
             .with("sha256", Digest::of(sent.as_bytes()).to_string())
             .with("bytes", sent.len())
             .with("taken_out", counts);
@@ -90,7 +105,10 @@ impl Taken {
 
 impl Teacher for House {
     fn model(&self) -> String {
-        self.teacher.model().to_string()
+        match &self.strong {
+            Some(strong) => format!("{}, {} where it is hard", self.teacher.model(), strong.model()),
+            None => self.teacher.model().to_string(),
+        }
     }
 
     fn ask(&self, system: &str, text: &str, max_output_tokens: u32) -> Result<String, Unanswered> {
@@ -108,7 +126,7 @@ impl Teacher for House {
         });
         match scrubbed {
             Ok(scrubbed) => {
-                let Consulted { said, cost } = self.teacher.consult(&scrubbed);
+                let Consulted { said, cost } = self.whom(&scrubbed.purpose).consult(&scrubbed);
                 Consulted { said: said.map(|text| taken.put_back(text)), cost }
             }
             Err(why) => Consulted { said: Err(why), cost: 0 },

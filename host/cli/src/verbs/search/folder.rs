@@ -170,7 +170,9 @@ impl Run {
         reissue: bool,
     ) -> Result<Value, Failure> {
         let _lock = self.own()?;
-        let is_run = action.get("action").and_then(Value::as_text) == Some("run");
+        let asked = action.get("action").and_then(Value::as_text).unwrap_or_default();
+        // Whoever ends a run is told what it came to, and starts nothing any more.
+        let (is_run, starts) = (["run", "cancel"].contains(&asked), asked != "cancel");
         let earlier = self.report()?;
         if let Some(report) = earlier.as_ref().filter(|report| is_run && !is_failed(report)) {
             return Ok(report.clone());
@@ -186,7 +188,7 @@ impl Run {
             config: config.into(),
             matter: None,
             run_dir: self.folder.clone(),
-            experiments: Some(self.experiments()?),
+            experiments: Some(self.experiments(starts)?),
             builtin: toolbox.builtin.clone(),
             progress: compile::progress(global),
             waiting: Box::new(|holder| files::wait(&"the same search", holder)),
@@ -247,7 +249,7 @@ impl Run {
         Ok(())
     }
 
-    fn experiments(&self) -> Result<Experiments, Failure> {
+    fn experiments(&self, starts: bool) -> Result<Experiments, Failure> {
         let names = self.host("pass_environment").and_then(Value::as_list).unwrap_or_default();
         let mut settings = Settings {
             at_once: self.host("at_once").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok()),
@@ -263,7 +265,8 @@ impl Run {
         }
         let budget = self.host("max_experiments").and_then(Value::as_u64).and_then(|most| u32::try_from(most).ok());
         let process = Arc::new(Process::new(settings));
-        Ok(Experiments::of(&self.folder, vec![process], budget.unwrap_or(u32::MAX)))
+        let budget = if starts { budget.unwrap_or(u32::MAX) } else { 0 };
+        Ok(Experiments::of(&self.folder, vec![process], budget))
     }
 }
 

@@ -4,7 +4,9 @@
 mod act;
 mod diff;
 mod egress;
+mod evolve;
 mod folder;
+mod lineage;
 mod list;
 mod page;
 mod rollouts;
@@ -22,12 +24,14 @@ use crate::failure::Failure;
 use crate::options::Global;
 use crate::reply::Reply;
 
-/// Search for better skills and agents, within a budget
+/// Search for better skills, agents and programs, within a budget
 ///
 /// What is tried is run and measured, and only what passes the gate is kept. A run that was cut
 /// off goes on where it was; no call that costs is made twice unasked.
 #[derive(Args)]
-#[command(after_help = "Example:\n  auto-host search skill --config auto.toml\n  auto-host search list")]
+#[command(
+    after_help = "Example:\n  auto-host search skill --config auto.toml\n  auto-host search evolve --config auto.toml\n  auto-host search list"
+)]
 pub struct Opts {
     #[command(subcommand)]
     what: What,
@@ -37,12 +41,14 @@ pub struct Opts {
 enum What {
     Spec(Box<spec::Opts>),
     Skill(Box<skill::Opts>),
+    Evolve(Box<evolve::Opts>),
     List(list::Opts),
     #[command(visible_alias = "report")]
     Show(show::Opts),
     Approve(act::Review),
     Reject(act::Review),
     Rollback(act::Rollback),
+    Cancel(act::Cancel),
 }
 
 impl Opts {
@@ -51,11 +57,13 @@ impl Opts {
         match self.what {
             What::Spec(opts) => opts.run(global),
             What::Skill(opts) => opts.run(global),
+            What::Evolve(opts) => opts.run(global),
             What::List(opts) => opts.run(global),
             What::Show(opts) => opts.run(global),
             What::Approve(opts) => opts.run(global, "approve"),
             What::Reject(opts) => opts.run(global, "reject"),
             What::Rollback(opts) => opts.run(global),
+            What::Cancel(opts) => opts.run(global),
         }
     }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use auto_json::Value;
 use auto_schema::shown;
 
-use super::diff;
 use super::show::{percent, signed, usd};
+use super::{diff, lineage};
 use crate::verbs::census::escaped;
 
 const STYLE: &str = concat!(include_str!("../census/page.css"), include_str!("page.css"));
@@ -30,9 +30,13 @@ pub fn page(id: &str, report: &Value) -> String {
     );
     html.push_str(&cards(report));
     section(&mut html, "Scores", &scores(report));
+    for (title, body) in lineage::sections(report) {
+        section(&mut html, title, &body);
+    }
     section(&mut html, "Edits", &timeline(report));
     section(&mut html, "Runs of what counts now", &table(report, "runs"));
     section(&mut html, "Levels", &table(report, "levels"));
+    section(&mut html, "Notes", &notes(report));
     section(&mut html, "Sessions", &table(report, "sessions"));
     section(&mut html, "Set-up", &setup(report));
     html + "</main>\n</body>\n</html>\n"
@@ -75,10 +79,18 @@ fn cards(report: &Value) -> String {
     html + "</dl>\n"
 }
 
-/// A mean of so many.
-fn side(score: &Value, key: &str) -> Option<(i64, u64)> {
+/// A mean of so many, and its interval where the driver knows it.
+struct Side {
+    mean: i64,
+    n: u64,
+    interval: Option<(i64, i64)>,
+}
+
+fn side(score: &Value, key: &str) -> Option<Side> {
     let side = score.get(key)?;
-    Some((side.get("mean")?.as_i64()?, side.get("n")?.as_u64()?))
+    let number = |key: &str| side.get(key)?.as_i64();
+    let interval = number("low").zip(number("high"));
+    Some(Side { mean: number("mean")?, n: side.get("n")?.as_u64()?, interval })
 }
 
 /// Before and after, each a dot with its interval, on one scale from 0 to 1.
@@ -115,15 +127,16 @@ fn scores(report: &Value) -> String {
     for (share, said) in [(0.0, "0"), (0.5, "50%"), (1.0, "100%")] {
         let _ = writeln!(svg, "<text class=\"tick\" x=\"{:.1}\" y=\"{bottom:.1}\">{said}</text>", LEFT + share * WIDTH);
     }
-    svg + "</svg>\n<p>Grey is before, green after; a line is the 95% interval (Wilson) of a share of so many runs.</p>\n"
+    svg + "</svg>\n<p>Grey is before, green after; a line is the 95% interval: Wilson's of a share of so many runs, else that of a mean.</p>\n"
 }
 
-fn dot(y: f64, class: &str, key: &str, side: Option<(i64, u64)>) -> String {
-    let Some((mean, n)) = side else {
+fn dot(y: f64, class: &str, key: &str, side: Option<Side>) -> String {
+    let Some(Side { mean, n, interval }) = side else {
         return format!("<text x=\"{LEFT:.1}\" y=\"{y:.1}\">{key}: not measured</text>\n");
     };
     let share = mean as f64 / 1e6;
-    let (low, high) = wilson(share, n as f64);
+    let told = interval.map(|(low, high)| (low as f64 / 1e6, high as f64 / 1e6));
+    let (low, high) = told.unwrap_or_else(|| wilson(share, n as f64));
     let at = |share: f64| LEFT + share.clamp(0.0, 1.0) * WIDTH;
     format!(
         "<line class=\"{class} range\" x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\"/>\
@@ -222,6 +235,15 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
+fn notes(report: &Value) -> String {
+    let notes: Vec<&str> = list(report, "notes").iter().filter_map(Value::as_text).collect();
+    if notes.is_empty() {
+        return String::new();
+    }
+    let item = |note: &&str| format!("<li>{}</li>\n", escaped(&shown(note)));
+    format!("<ul>\n{}</ul>\n", notes.iter().map(item).collect::<String>())
+}
+
 /// What was run, and how it was kept apart.
 fn setup(report: &Value) -> String {
     let rows = [
@@ -232,6 +254,10 @@ fn setup(report: &Value) -> String {
         ("isolation", "Kept apart by"),
         ("verifier_signal_used", "A verifier decided, too"),
         ("teacher_model", "Teacher"),
+        ("proposers", "Proposed by"),
+        ("seed", "Seed"),
+        ("evaluator", "Evaluator"),
+        ("tracker", "Tracker"),
     ];
     let mut html = String::new();
     for (key, what) in rows.iter().filter(|(key, _)| report.get(key).is_some()) {

@@ -38,6 +38,9 @@ pub struct Start {
     /// A component that provides passes, or a driver named like the built-in one; put on top
     #[arg(long = "pass", value_name = "P.wasm")]
     extra: Vec<PathBuf>,
+    /// Who is asked for what is hard, where the table names somebody.
+    #[arg(skip)]
+    pub strong: Option<String>,
 }
 
 impl Start {
@@ -62,7 +65,13 @@ impl Start {
         let toolbox = Toolbox::open(global, &self.extra)?;
         let defaults = asked.cloned().unwrap_or_default();
         let paid = self.teacher.open_or(&defaults, &format!("search {}", run.id))?;
+        let strong = asked.filter(|_| paid.is_some()).and_then(|asked| self.strong.clone().map(|model| (asked, model)));
+        let strong = strong.map(|(asked, model)| self.teacher.open_named(asked, &model, &format!("search {}", run.id)));
         let house = paid.map(|paid| House::of(paid, &run.folder)).transpose()?;
+        let house = match (house, strong.transpose()?) {
+            (Some(house), Some(strong)) => Some(house.with_strong(strong)),
+            (house, _) => house,
+        };
         let teacher = house.map(|house| Arc::new(house) as Arc<dyn Teacher>);
         let action = Record::new().with("action", "run");
         let report = run.drive(global, &toolbox, action, teacher, self.teacher.reissue)?;

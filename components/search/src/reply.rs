@@ -4,7 +4,7 @@
 
 use auto_json::Value;
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 
 /// The longest reply that is read, in bytes.
 const LONGEST: usize = 1 << 20;

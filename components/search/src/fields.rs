@@ -5,8 +5,8 @@ use core::ops::RangeInclusive;
 
 use auto_json::{Record, Value};
 
+use crate::Refusal;
 use crate::amount;
-use crate::refusal::Refusal;
 
 /// An object and where it stands.
 #[derive(Clone, Debug)]

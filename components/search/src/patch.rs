@@ -4,7 +4,7 @@
 
 use diffy::{Hunk, Line, Patch};
 
-use crate::refusal::Refusal;
+use crate::Refusal;
 
 /// What a diff makes of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
