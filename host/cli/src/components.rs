@@ -46,6 +46,33 @@ pub fn artifact_cache(global: &Global) -> Result<Option<Cache>, Failure> {
     Ok(Some(cache.part(ARTIFACTS)?))
 }
 
+/// What becomes of a component that is not pinned where others are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pins {
+    /// It is refused.
+    Held,
+    /// It is told.
+    Shown,
+}
+
+/// Whether `auto.toml` pins a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinned {
+    /// It came with the binary, or nothing is pinned.
+    Unasked,
+    /// It does, by its digest.
+    Yes,
+    /// It pins others.
+    No,
+    /// It pins another digest under the name of this file.
+    Changed,
+}
+
+/// The name under which a component is pinned: that of its file, without its ending.
+pub fn pin_name(label: &str) -> String {
+    Path::new(label).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// The loaded components and the engine.
 pub struct Toolbox {
     /// The engine.
@@ -73,23 +100,33 @@ impl Toolbox {
         extra: &[PathBuf],
         audit: bool,
     ) -> Result<Toolbox, Failure> {
-        let cache_bytes = global.cache_bytes;
-        if let Some(folder) = &cache {
+        Toolbox::gathered(global, Options { cache, cache_bytes: global.cache_bytes, limits, audit }, extra, Pins::Held)
+    }
+
+    /// The same as [`Toolbox::open`], to be looked at: what is not pinned is not refused.
+    pub fn open_unpinned(global: &Global, extra: &[PathBuf]) -> Result<Toolbox, Failure> {
+        let (cache, cache_bytes, limits) = (global.cache_folder(), global.cache_bytes, global.limits());
+        Toolbox::gathered(global, Options { cache, cache_bytes, limits, audit: false }, extra, Pins::Shown)
+    }
+
+    fn gathered(global: &Global, options: Options, extra: &[PathBuf], pins: Pins) -> Result<Toolbox, Failure> {
+        if let Some(folder) = &options.cache {
             inputs::note_folder(folder);
         }
-        let engine = Engine::new(Options { cache, cache_bytes, limits, audit })?;
+        let engine = Engine::new(options)?;
         let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
         match &global.passes {
             // The gate that came with the binary decides all the same: one in the folder tightens.
             Some(folder) => {
                 toolbox.add_embedded(|name| name == "gate")?;
-                toolbox.add_folder(folder)?;
+                toolbox.add_folder(global, folder, pins)?;
             }
             None => toolbox.add_embedded(|_| true)?,
         }
         for file in extra {
             let label = shown_path(file);
             let pass = toolbox.engine.load(&label, files::read(file)?)?;
+            toolbox.admit(global, &pass, file, pins)?;
             toolbox.add(pass);
         }
         Ok(toolbox)
@@ -109,7 +146,7 @@ impl Toolbox {
         Ok(())
     }
 
-    fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
+    fn add_folder(&mut self, global: &Global, folder: &Path, pins: Pins) -> Result<(), Failure> {
         let entries = fs::read_dir(folder).map_err(|error| files::unreadable(folder, &error))?;
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
@@ -118,10 +155,50 @@ impl Toolbox {
             let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let pass = self.engine.load(&label, files::read_regular(&path)?)?;
             if !self.builtin.contains(&pass.digest) {
+                self.admit(global, &pass, &path, pins)?;
                 self.add(pass);
             }
         }
         Ok(())
+    }
+
+    /// Refuses a component that `auto.toml` does not pin, where it pins any.
+    fn admit(&self, global: &Global, pass: &Pass, file: &Path, pins: Pins) -> Result<(), Failure> {
+        let name = pin_name(&pass.label);
+        let (code, why) = match self.pinned(global, pass) {
+            Pinned::No => ("unpinned-pass", "it is not among the passes that auto.toml pins"),
+            Pinned::Changed => ("changed-pass", "it is not what auto.toml pins under that name"),
+            Pinned::Unasked | Pinned::Yes => return Ok(()),
+        };
+        if pins == Pins::Shown {
+            return Ok(());
+        }
+        let message = format!("{name} ({}) is not used: {why}", pass.digest);
+        let help = format!("if you trust it as it is: auto-host pass pin {}", shown_path(file));
+        Err(Failure::new(Exit::Refused, code, message).at(shown_path(file)).help(help))
+    }
+
+    /// Whether `auto.toml` pins a component.
+    pub fn pinned(&self, global: &Global, pass: &Pass) -> Pinned {
+        let Some(pins) = global.file.passes.pins.as_ref().filter(|_| !self.builtin.contains(&pass.digest)) else {
+            return Pinned::Unasked;
+        };
+        if pins.values().any(|digest| *digest == pass.digest) {
+            Pinned::Yes
+        } else if pins.contains_key(&pin_name(&pass.label)) {
+            Pinned::Changed
+        } else {
+            Pinned::No
+        }
+    }
+
+    /// The providers under a component; all of them where it is none.
+    pub fn beneath(&self, pass: &Pass) -> Providers {
+        let stack: Vec<&Arc<Pass>> = self.providers.list().collect();
+        let mut beneath = Providers::new();
+        let under = stack.into_iter().rev().take_while(|one| one.digest != pass.digest);
+        under.for_each(|one| beneath.push(one.clone()));
+        beneath
     }
 
     fn add(&mut self, pass: Arc<Pass>) {

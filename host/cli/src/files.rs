@@ -198,6 +198,41 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Output::at(path)?.write(bytes)
 }
 
+/// Refuses a place for a folder where something is; an empty folder is nothing.
+pub fn refuse_full(out: &Path) -> Result<(), Failure> {
+    let empty = match fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound && out.symlink_metadata().is_err(),
+    };
+    if empty {
+        return Ok(());
+    }
+    let message = "something is there already, and nothing of it is replaced";
+    let help = "name a folder that is not there yet";
+    Err(Failure::new(Exit::Usage, "not-empty", message).at(shown_path(out)).help(help))
+}
+
+/// Makes a folder of files so that it is there whole or not at all; each file has its place in it.
+pub fn write_folder(out: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), Failure> {
+    make_folder(out, contents).map_err(|error| {
+        let message = format!("the folder could not be made: {error}");
+        Failure::new(Exit::Refused, "unwritable", message).at(shown_path(out)).help("nothing was left there")
+    })
+}
+
+fn make_folder(out: &Path, contents: &[(String, Vec<u8>)]) -> io::Result<()> {
+    let parent = auto_files::folder_of(out);
+    auto_files::make_folder(parent)?;
+    // On this file system, and gone again whatever goes wrong.
+    let scratch = tempfile::Builder::new().prefix(".auto-new-").tempdir_in(parent)?;
+    let made = scratch.path().join("made");
+    for (place, bytes) in contents {
+        auto_files::replace(&made.join(place), bytes)?;
+    }
+    fs::rename(&made, out)?;
+    auto_files::sync_folder(parent)
+}
+
 /// The name of an output's lock. A long name is cut to fit: two that are cut alike only wait
 /// for each other.
 fn lock_name(name: &str) -> String {

@@ -17,6 +17,9 @@
 //! [passes]
 //! folder = "passes"
 //!
+//! [passes.pins]
+//! my-guard = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+//!
 //! [cache]
 //! bytes = 1073741824
 //!
@@ -32,12 +35,14 @@ mod policy;
 mod spec;
 mod table;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use auto_files::regular;
 use auto_json::Value;
 use auto_registry::Policy;
+use auto_schema::digest::Digest;
 use auto_schema::shown_path;
 
 pub use evolve::Evolve;
@@ -100,6 +105,9 @@ pub struct Limits {
 pub struct Passes {
     /// `folder`: used instead of the built-in ones.
     pub folder: Option<PathBuf>,
+    /// `[passes.pins]`: digests by names of files without their ending; where there is such a table,
+    /// no other component is used beside the built-in ones.
+    pub pins: Option<BTreeMap<String, Digest>>,
 }
 
 /// Where compiled code and results of passes are kept.
@@ -172,8 +180,9 @@ impl Config {
             config.limits = limits(&table)?;
         }
         if let Some(table) = root.table("passes")? {
-            table.only(&["folder"])?;
+            table.only(&["folder", "pins"])?;
             config.passes.folder = table.text("folder")?.map(|path| folder.join(path));
+            config.passes.pins = table.table("pins")?.map(|table| pins(&table)).transpose()?;
         }
         if let Some(table) = root.table("learning")? {
             config.learning = learning::read(&table, folder)?;
@@ -192,6 +201,15 @@ pub fn document(text: &str, path: &Path) -> Result<Value, ConfigError> {
     let file = shown_path(path);
     let whole = table::Source::parse(text, &file)?;
     whole.root().to_record().map(Value::from)
+}
+
+fn pins(table: &Table<'_>) -> Result<BTreeMap<String, Digest>, ConfigError> {
+    let pin = |key: String| {
+        let text = table.text(&key)?.unwrap_or_default();
+        let digest = text.parse().map_err(|_| table.bad(&key, "it is no digest of 64 hexadecimal digits"))?;
+        Ok((key, digest))
+    };
+    table.keys().into_iter().map(pin).collect()
 }
 
 fn limits(table: &Table<'_>) -> Result<Limits, ConfigError> {
@@ -240,7 +258,8 @@ mod tests {
             "[registry]\npath = \"r\"\nremote = \"oci://h/x\"\nkey = \"/k.pem\"\ntoken_file = \"t\"\n\
              [registry.policy]\nsignatures = 2\nmin_agreement_ppm = 1_000_000\npredicates = [\"contract\", \"https://x\"]\n\
              capabilities = []\nallow_unguarded = false\n\
-             [limits]\nfuel = 7\nmax_input = 8\n[passes]\nfolder = \"p\"\n[cache]\nfolder = \"c\"\nbytes = 9\n",
+             [limits]\nfuel = 7\nmax_input = 8\n[passes]\nfolder = \"p\"\n\
+             [passes.pins]\nmine = \"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae\"\n[cache]\nfolder = \"c\"\nbytes = 9\n",
         )
         .unwrap();
         let registry = config.registry;
@@ -252,7 +271,9 @@ mod tests {
         assert!(!policy.allow_unguarded && policy.allow_judged);
         assert_eq!((config.limits.fuel, config.limits.max_input, config.limits.memory), (Some(7), Some(8), None));
         assert_eq!((config.passes.folder, config.cache.bytes), (Some("conf/p".into()), Some(9)));
+        assert_eq!(config.passes.pins.unwrap()["mine"], Digest::of(b"foo"));
         assert_eq!(parse(""), Ok(Config::default()));
+        assert_eq!(parse("[passes.pins]").unwrap().passes.pins, Some(BTreeMap::new()), "nothing may be used");
     }
 
     #[test]
@@ -274,6 +295,8 @@ mod tests {
                 "conf/auto.toml:2:21 registry.policy.min_agreement_ppm",
             ),
             ("[registry.policy]\nsignatures = 0\nkeys = []", "", ""),
+            ("[passes.pins]\nmine = \"abc\"", "bad-value", "conf/auto.toml:2:8 passes.pins.mine"),
+            ("[passes.pins]\nmine = 7", "wrong-type", "conf/auto.toml:2:8 passes.pins.mine"),
             ("[cache]\nbytes = 1\nbytes = 2", "bad-toml", "conf/auto.toml:3:1"),
             ("cache", "bad-toml", "conf/auto.toml:1:6"),
         ] {

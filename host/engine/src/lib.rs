@@ -66,5 +66,6 @@ pub use name::InterfaceName;
 pub use pass::Pass;
 pub use predicate::check_predicate;
 pub use providers::{Provider, Providers};
+pub use published::wit_files;
 pub use report::{Export, Report};
 pub use trace::CallTrace;

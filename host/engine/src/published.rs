@@ -12,6 +12,11 @@ use crate::shape::{Interface, Signature, Ty};
 
 include!(concat!(env!("OUT_DIR"), "/wit_files.rs"));
 
+/// The published texts: `(package folder, file name, text)`.
+pub fn wit_files() -> &'static [(&'static str, &'static str, &'static str)] {
+    FILES
+}
+
 /// Every published interface.
 pub(crate) fn interfaces() -> &'static BTreeMap<InterfaceName, Interface> {
     static INTERFACES: OnceLock<BTreeMap<InterfaceName, Interface>> = OnceLock::new();

@@ -17,6 +17,12 @@ pub fn test(workspace: &Workspace) -> Result<()> {
     step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))
 }
 
+/// The same, and what is left out there because it fetches or takes minutes.
+pub fn test_all(workspace: &Workspace) -> Result<()> {
+    test(workspace)?;
+    step(workspace.cargo(["test", "--release", "--workspace", "--test", "templates", "--", "--ignored", "--nocapture"]))
+}
+
 /// Everything that must hold before a change lands.
 pub fn ci(workspace: &Workspace) -> Result<()> {
     setup::for_tests(workspace)?;

@@ -24,7 +24,7 @@ cargo xtask VERB
   build [--components-only] the components into target/components, then the binaries that embed them
         --test-components   the components of the tests alone, into target/test-components
   demo [--no-build]         the main job on the shipped example, from recording to a running .cbin
-  test                      builds, then runs every test
+  test [--all]              builds, then runs every test; with --all those too that fetch or take minutes
   ci                        what .ci/run calls: formatting, lints, generated code, WIT, fuzzing, tests
   fuzz [--seconds N] [TARGET]
                             every fuzz target or one: a fixed number of inputs, or N seconds each
@@ -61,6 +61,7 @@ fn dispatch(words: &[&str]) -> Result<()> {
         }
         ["demo", "--no-build"] => demo::run(&workspace),
         ["test"] => checks::test(&workspace),
+        ["test", "--all"] => checks::test_all(&workspace),
         ["ci"] => checks::ci(&workspace),
         ["fuzz", rest @ ..] => fuzz::run_verb(&workspace, fuzz::options(rest)?),
         ["codegen"] => codegen::run_verb(&workspace, codegen::Mode::Write),

@@ -1,7 +1,5 @@
 //! `export`: an artifact as a package for another engine.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use auto_export::{Name, NotLifted, Package, Target, Vector, default_name};
@@ -53,7 +51,7 @@ const MOST_INPUTS: usize = 10_000;
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
-        refuse_full(&self.out)?;
+        files::refuse_full(&self.out)?;
         let place = shown_path(&self.file);
         let bytes = files::read(&self.file)?;
         let artifact = Cbin::read(&bytes).map_err(|damage| Failure::from(damage).at(&place))?;
@@ -72,10 +70,7 @@ impl Opts {
             Failure::new(Exit::Refused, "not-lifted", format!("the artifact is no component of its world: {why}"))
                 .at(&place)
         })?;
-        write_folder(&self.out, &files).map_err(|error| {
-            let message = format!("the folder could not be made: {error}");
-            Failure::new(Exit::Refused, "unwritable", message).at(shown_path(&self.out)).help("nothing was left there")
-        })?;
+        files::write_folder(&self.out, &files)?;
         let size: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
         let out = shown_path(&self.out);
         let text = format!("wrote {out}: {} files, {size} bytes; {} inputs in its test", files.len(), vectors.len());
@@ -160,31 +155,4 @@ fn tried(session: &mut Session, input: String) -> Result<Vector, Failure> {
         Err(error) => return Err(Failure::from(error)),
     };
     Ok(Vector { input, came })
-}
-
-/// Refuses a place where something is.
-fn refuse_full(out: &Path) -> Result<(), Failure> {
-    let empty = match fs::read_dir(out) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    };
-    if empty {
-        return Ok(());
-    }
-    let message = "something is there already, and nothing of it is replaced";
-    Err(Failure::new(Exit::Usage, "not-empty", message).at(shown_path(out)).help("name a folder that is not there yet"))
-}
-
-/// Makes the folder so that it is there whole or not at all.
-fn write_folder(out: &Path, contents: &[auto_export::File]) -> io::Result<()> {
-    let parent = auto_files::folder_of(out);
-    auto_files::make_folder(parent)?;
-    // On this file system, and gone again whatever goes wrong.
-    let scratch = tempfile::Builder::new().prefix(".auto-export-").tempdir_in(parent)?;
-    let made = scratch.path().join("package");
-    for (place, bytes) in contents {
-        auto_files::replace(&made.join(place), bytes)?;
-    }
-    fs::rename(&made, out)?;
-    auto_files::sync_folder(parent)
 }

@@ -65,6 +65,7 @@ impl Verb {
             Verb::Contract(opts) => opts.owns_stdout(),
             Verb::Compile(opts) => opts.owns_stdout(),
             Verb::Run(opts) => opts.owns_stdout(json),
+            Verb::Pass(opts) => opts.owns_stdout(),
             Verb::Registry(opts) => opts.owns_stdout(),
             Verb::Store(opts) => opts.owns_stdout(),
             Verb::Search(opts) => opts.owns_stdout(),

@@ -1,17 +1,22 @@
 //! `pass`: the components the compiler is made of.
 
 mod check;
+mod list;
+mod new;
+mod pin;
 mod run;
+mod template;
+mod test;
+mod wrap;
 
 use std::path::PathBuf;
 
 use auto_engine::{Engine, Options};
 use auto_files::regular;
-use auto_json::{Record, Value};
-use auto_schema::{shown, shown_path};
+use auto_json::Record;
+use auto_schema::shown_path;
 use clap::{Args, Subcommand};
 
-use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
@@ -26,7 +31,7 @@ pub struct Opts {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the components, the topmost provider of each interface last
+    /// List the components: what they are, what a small call of each costs, and who serves what
     #[command(after_help = "Example:\n  auto-host pass list\n  auto-host pass list --pass mine.wasm --json")]
     List {
         /// A component to put on top
@@ -58,6 +63,57 @@ enum Action {
         #[arg(long = "pass", value_name = "Q.wasm")]
         beneath: Vec<PathBuf>,
     },
+    /// Try a component on what its interfaces ask of every pass: calls whose results are known
+    ///
+    /// Ends with 1 where something else comes of one, 5 where the component broke a limit, and 4
+    /// where nothing is known of what it has to do.
+    #[command(
+        after_help = "Example:\n  auto-host pass test mine.wasm\n  auto-host pass test mine.wasm --pass beneath.wasm --json"
+    )]
+    Test {
+        /// The component
+        #[arg(value_name = "P.wasm")]
+        file: PathBuf,
+        /// A component that serves its imports, over the built-in ones
+        #[arg(long = "pass", value_name = "Q.wasm")]
+        beneath: Vec<PathBuf>,
+    },
+    /// Make a project for a pass of one's own: a guard over the guard beneath it
+    ///
+    /// It has the interfaces as this host publishes them, a test, and a README with the commands
+    /// that build and try it. Nothing is fetched.
+    #[command(after_help = "Example:\n  auto-host pass new --lang rust my-guard")]
+    New {
+        /// What it is written in
+        #[arg(long, value_enum)]
+        lang: new::Language,
+        /// Its name, and that of the folder to make: small letters, digits and `-`
+        name: String,
+    },
+    /// Write a component's digest into auto.toml, so that no other passes are used than those
+    ///
+    /// Where auto.toml pins any, what is given with --pass or lies in the folder of --passes has to
+    /// be pinned. The built-in ones always are.
+    #[command(after_help = "Example:\n  auto-host pass pin my-guard.wasm")]
+    Pin {
+        /// The component
+        #[arg(value_name = "P.wasm")]
+        file: PathBuf,
+    },
+    /// Make a component of the core module that a compiler wrote
+    ///
+    /// The module has to know its world, which the bindings of wit-bindgen put into it.
+    #[command(
+        after_help = "Example:\n  auto-host pass wrap target/wasm32-unknown-unknown/release/mine.wasm --out mine.wasm"
+    )]
+    Wrap {
+        /// The core module
+        #[arg(value_name = "CORE.wasm")]
+        file: PathBuf,
+        /// The component to write
+        #[arg(long, value_name = "P.wasm")]
+        out: PathBuf,
+    },
     /// Compile components for this machine; the build of auto-host embeds the result
     #[command(hide = true)]
     Precompile {
@@ -68,13 +124,22 @@ enum Action {
 }
 
 impl Opts {
+    /// Whether stdout is for the component.
+    pub fn owns_stdout(&self) -> bool {
+        matches!(&self.action, Action::Wrap { out, .. } if files::is_stdout(out))
+    }
+
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         match self.action {
-            Action::List { extra } => list(&Toolbox::open(global, &extra)?),
+            Action::List { extra } => list::list(global, &extra),
             Action::Check { file } => check::check(&file),
             Action::Run { file, function, arguments, beneath } => {
                 run::run(global, &file, &function, &arguments, &beneath)
             }
+            Action::Test { file, beneath } => test::test(global, &file, &beneath),
+            Action::New { lang, name } => new::new(&name, lang),
+            Action::Pin { file } => pin::pin(global, &file),
+            Action::Wrap { file, out } => wrap::wrap(&file, &out),
             Action::Precompile { files } => precompile(&files),
         }
     }
@@ -96,29 +161,4 @@ fn precompile(files: &[PathBuf]) -> Result<Reply, Failure> {
         }
     }
     Ok(Reply::done("precompiled", "", Record::new()))
-}
-
-fn list(toolbox: &Toolbox) -> Result<Reply, Failure> {
-    let mut text = String::new();
-    let mut rows = Vec::new();
-    for pass in &toolbox.all {
-        let origin = if toolbox.builtin.contains(&pass.digest) { "built in" } else { "given" };
-        let label = shown(&pass.label);
-        text.push_str(&format!("{label} ({origin}, {} bytes)\n  sha-256 {}\n", pass.size, pass.digest));
-        pass.exports.iter().for_each(|name| text.push_str(&format!("  exports {}\n", shown(name))));
-        pass.imports.iter().for_each(|name| text.push_str(&format!("  imports {}\n", shown(name))));
-        let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
-        let row = Record::new()
-            .with("name", pass.label.as_str())
-            .with("digest", pass.digest.to_string())
-            .with("bytes", pass.size)
-            .with("builtin", toolbox.builtin.contains(&pass.digest))
-            .with("exports", names(&pass.exports))
-            .with("imports", names(&pass.imports));
-        rows.push(row.into());
-    }
-    if rows.is_empty() {
-        text.push_str("no components: build with `cargo xtask build`, or name a folder with --passes DIR");
-    }
-    Ok(Reply::done("passes", text.trim_end(), Record::new().with("passes", rows)))
 }
