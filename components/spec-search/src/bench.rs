@@ -17,10 +17,11 @@ use crate::sample::{self, Split};
 use crate::settings::{Scorer, Settings};
 use crate::spec::Spec;
 use crate::trace::shown;
+use crate::words;
 
 const CODE: &str = "bad-task";
 
-/// The longest answer that is shown to a teacher, in bytes.
+/// The longest answer that is shown to a teacher, in characters.
 const LONGEST_ANSWER: usize = 4_000;
 
 /// A task of the benchmark.
@@ -329,7 +330,7 @@ impl Answer {
             Answer::Given(text) => text.clone(),
             Answer::None(ending) => format!("(no answer: {ending})"),
         };
-        text[..text.floor_char_boundary(LONGEST_ANSWER)].to_owned()
+        words::cut(&text, LONGEST_ANSWER)
     }
 }
 
@@ -360,7 +361,7 @@ fn verdict(lent: &mut impl Lent, ran: &Ran) -> Result<i64, Fault> {
     match number {
         Some(score) if (0..=ONE).contains(&score) => Ok(score),
         _ => {
-            let shown = text[..text.floor_char_boundary(80)].trim().to_owned();
+            let shown = words::cut(text.trim(), 80);
             Err(Fault::new("scorer-failed", format!("the scorer said {shown:?}, and not a number from 0 to 1")))
         }
     }

@@ -8,7 +8,7 @@ use auto_json::{Record, Value};
 
 use crate::Fields;
 use crate::Refusal;
-use crate::trace::{EXTERNAL, Trace, shown};
+use crate::trace::{EXTERNAL, Trace, agreed, shown};
 
 /// The longest reference of `toolorchestra`, in characters.
 const LONGEST_REFERENCE: usize = 2_000;
@@ -91,8 +91,10 @@ pub fn traces(
         match mapped.get(name).map_or_else(|| known(row), |mapping| of_mapping(row, mapping)) {
             None => refuse("bad-row", "its id, problem or reference is not where this corpus has it"),
             Some(row) if row.problem.trim().is_empty() => refuse("bad-row", "it asks nothing"),
-            Some(row) => {
-                let trace = synthetic(name, row);
+            Some(own) => {
+                let said = [row.get("consent"), row.get("metadata").and_then(|own| own.get("consent"))];
+                let said = agreed(said.into_iter().flatten().chain(own.metadata.get("consent")));
+                let trace = Trace { consent: said, ..synthetic(name, own) };
                 match traces.contains_key(&trace.id) {
                     true => refuse("duplicate-trace", "an earlier row has the same id"),
                     false => drop(traces.insert(trace.id.clone(), trace)),

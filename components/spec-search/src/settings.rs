@@ -131,10 +131,14 @@ impl Settings {
         let mode = text("autonomy_mode", "tiered")?;
         let autonomy = Autonomy::parse(&mode)
             .ok_or_else(|| table.refuse("autonomy_mode", format!("{mode:?} is none of auto, tiered, manual")))?;
+        let engine = text("teacher_engine", "cloud")?;
+        if !["cloud", "local"].contains(&engine.as_str()) {
+            return Err(table.refuse("teacher_engine", format!("{engine:?} is neither cloud nor local")));
+        }
         let student = table.need_fields("student")?;
         Ok(Settings {
             teacher_model: text("teacher_model", "claude-opus-4-6")?,
-            teacher_engine: text("teacher_engine", "cloud")?,
+            teacher_engine: engine,
             autonomy,
             min_traces: whole("min_traces", 0..=1_000_000, 20)? as usize,
             session_cost: money("max_cost_per_session_usd", 5 * ONE)?,
@@ -276,6 +280,7 @@ mod tests {
             (r#""stagnation_k":0"#, "/stagnation_k"),
             (r#""max_total_cost_usd":0"#, "/max_total_cost_usd"),
             (r#""autonomy_mode":"full""#, "/autonomy_mode"),
+            (r#""teacher_engine":"warp""#, "/teacher_engine"),
             (r#""scorer":{"kind":"judge"}"#, "/scorer/kind"),
             (r#""scorer":{"kind":"exact","command":["x"]}"#, "/scorer/command"),
             (r#""trainer":{"command":[]}"#, "/trainer/command"),

@@ -96,7 +96,7 @@ impl Trace {
             feedback: fields.micros("feedback", 0..=ONE)?,
             started_at: fields.whole("started_at", 0..=u64::MAX)?,
             tools: tools(fields.list("spans")?.unwrap_or_default()),
-            consent: metadata.map(|metadata| metadata.flag("consent")).transpose()?.flatten(),
+            consent: agreed(fields.get("consent").into_iter().chain(metadata.and_then(|own| own.get("consent")))),
             record: fields.record().clone(),
         })
     }
@@ -137,6 +137,32 @@ pub fn shown(value: Option<&Value>) -> String {
     }
 }
 
+/// Whether somebody agreed, by all that is said of it: one no is a no, and so is whatever is
+/// neither `true` nor its name. None where nothing is said.
+pub fn agreed<'v>(said: impl Iterator<Item = &'v Value>) -> Option<bool> {
+    let said: Vec<bool> = said
+        .filter(|value| **value != Value::Null)
+        .map(|value| value.as_bool() == Some(true) || value.as_text() == Some("true"))
+        .collect();
+    (!said.is_empty()).then(|| said.iter().all(|yes| *yes))
+}
+
+/// Whether a text stands in a value: in a text or a name as they are, not as JSON writes them, and
+/// in the JSON that a text holds.
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::Text(own) => own.contains(text) || inside(own).is_some_and(|value| holds(&value, text)),
+        Value::List(items) => items.iter().any(|item| holds(item, text)),
+        Value::Record(record) => record.iter().any(|(key, value)| key.contains(text) || holds(value, text)),
+        _ => false,
+    }
+}
+
+/// The JSON that a text holds, as arguments of tools are handed on.
+fn inside(text: &str) -> Option<Value> {
+    text.trim_start().starts_with(['{', '[', '"']).then(|| Value::parse(text).ok()).flatten()
+}
+
 fn tools(spans: &[Value]) -> BTreeSet<String> {
     let called = spans.iter().filter(|span| span.get("kind").and_then(Value::as_text) == Some("tool_call"));
     called.filter_map(|span| span.get("name").and_then(Value::as_text)).map(str::to_owned).collect()
@@ -147,7 +173,8 @@ impl Eligible {
     /// teacher sees, `now` is in seconds since 1970.
     pub fn why_not(&self, trace: &Trace, held_out: &BTreeSet<String>, now: u64) -> Option<&'static str> {
         let listed = |list: &Option<BTreeSet<String>>, name: &str| list.as_ref().is_none_or(|list| list.contains(name));
-        let text = || Value::from(trace.record.clone()).canonical().into_string();
+        let record = Value::from(trace.record.clone());
+        let text = record.canonical().into_string();
         let old = |days: u64| match trace.started_at {
             Some(began) => now.saturating_sub(began) > days.saturating_mul(86_400),
             None => true,
@@ -166,9 +193,9 @@ impl Eligible {
             Some("denied-tool")
         } else if self.max_age_days.is_some_and(old) {
             Some("too-old")
-        } else if text().len() > self.max_bytes {
+        } else if text.len() > self.max_bytes {
             Some("too-large")
-        } else if self.denied_paths.iter().any(|path| text().contains(path.as_str())) {
+        } else if self.denied_paths.iter().any(|path| text.contains(path.as_str()) || holds(&record, path)) {
             Some("denied-path")
         } else {
             None
@@ -236,6 +263,46 @@ mod tests {
         assert_eq!(why(Eligible { max_age_days: Some(3), ..eligible() }, &undated), Some("too-old"));
         assert_eq!(why(Eligible { max_bytes: 20, ..eligible() }, &plain), Some("too-large"));
         assert_eq!(why(Eligible { denied_paths: set(&["/srv/private"]), ..eligible() }, &plain), Some("denied-path"));
+    }
+
+    #[test]
+    fn who_said_no_is_heard_wherever_it_stands_and_only_true_is_a_yes() {
+        for (said, agreed) in [
+            (r#","consent":false"#, Some(false)),
+            (r#","consent":true"#, Some(true)),
+            (r#","consent":"true""#, Some(true)),
+            (r#","consent":null"#, None),
+            (r#","consent":"False""#, Some(false)),
+            (r#","consent":"no""#, Some(false)),
+            (r#","consent":0"#, Some(false)),
+            (r#","consent":true,"metadata":{"consent":false}"#, Some(false)),
+            (r#","consent":false,"metadata":{"consent":true}"#, Some(false)),
+            (r#","metadata":{"consent":"true"}"#, Some(true)),
+            ("", None),
+        ] {
+            let trace = trace(said);
+            assert_eq!(trace.consent, agreed, "{said}");
+            let why = |consent| Eligible { consent, ..eligible() }.why_not(&trace, &BTreeSet::new(), 0);
+            assert_eq!(why(true), (agreed != Some(true)).then_some("no-consent"), "{said}");
+            assert_eq!(why(false), (agreed == Some(false)).then_some("no-consent"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_denied_text_is_found_as_it_is_read_and_not_as_json_writes_it() {
+        let none = BTreeSet::new();
+        for (more, denied) in [
+            (r#","metadata":{"at":"C:\\payroll\\may.csv"}"#, r"C:\payroll"),
+            (r#","metadata":{"said":"say \"no\" to it"}"#, r#"say "no""#),
+            (r#","metadata":{"a\"b":1}"#, r#"a"b"#),
+            (r#","metadata":{"arguments":"{\"path\":\"C:\\\\payroll\\\\may.csv\"}"}"#, r"C:\payroll\may"),
+            (r#","metadata":{"lines":"one\ntwo"}"#, "one\ntwo"),
+            (r#","metadata":{"n":12345}"#, "12345"),
+        ] {
+            let trace = trace(more);
+            let eligible = Eligible { denied_paths: set(&[denied]), ..eligible() };
+            assert_eq!(eligible.why_not(&trace, &none, 0), Some("denied-path"), "{more} {denied}");
+        }
     }
 
     #[test]

@@ -75,10 +75,7 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
     }
     let mut settings = table.to_record()?;
     OURS.iter().for_each(|key| drop(settings.remove(key)));
-    let model = table.text("teacher_model")?.map(|name| match table.text("teacher_engine") {
-        Ok(Some(engine)) if engine == "local" && !name.contains('/') => format!("ollama/{name}"),
-        _ => name,
-    });
+    let model = model(table)?;
     Ok(SpecSearch {
         spec: path("spec")?,
         tasks: path("tasks")?,
@@ -102,6 +99,26 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
             cap: table.micros("max_total_cost_usd", 0..=1_000_000_000_000)?,
         },
     })
+}
+
+/// Who is asked: where `teacher_engine` is `local`, nobody but a model at home.
+fn model(table: &Table<'_>) -> Result<Option<String>> {
+    let engine = table.text("teacher_engine")?.unwrap_or_else(|| "cloud".to_owned());
+    if !["cloud", "local"].contains(&engine.as_str()) {
+        return Err(table.bad("teacher_engine", "it is neither cloud nor local"));
+    }
+    let Some(name) = table.text("teacher_model")?.filter(|_| engine == "local") else {
+        return table.text("teacher_model");
+    };
+    let plain = name.strip_prefix("model:").unwrap_or(&name);
+    match plain.split_once('/') {
+        Some(("ollama" | "llamacpp", _)) => Ok(Some(plain.to_owned())),
+        Some(("openai" | "anthropic", _)) => {
+            let why = "teacher_engine is local, and this model is no local one; name one of ollama/ or llamacpp/";
+            Err(table.bad("teacher_model", why))
+        }
+        _ => Ok(Some(format!("ollama/{plain}"))),
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +155,30 @@ mod tests {
             ("conf/spec.json".into(), vec![("adp".to_owned(), "conf/adp.jsonl".into())])
         );
         assert!(spec.network);
+    }
+
+    #[test]
+    fn a_local_teacher_is_a_model_at_home_or_nobody() {
+        let named = |engine: &str, model: &str| {
+            let parsed = parse(&format!("teacher_engine = \"{engine}\"\nteacher_model = \"{model}\"\n"));
+            parsed.map(|spec| spec.teacher.model.unwrap()).map_err(|error| (error.code, error.at))
+        };
+        for (model, asked) in [
+            ("qwen", "ollama/qwen"),
+            ("gpt-4o", "ollama/gpt-4o"),
+            ("hf.co/acme/tiny", "ollama/hf.co/acme/tiny"),
+            ("ollama/qwen", "ollama/qwen"),
+            ("model:llamacpp/any", "llamacpp/any"),
+        ] {
+            assert_eq!(named("local", model).as_deref(), Ok(asked));
+        }
+        for model in ["openai/gpt-4o", "model:openai/gpt-4o", "anthropic/claude-opus-4-6"] {
+            let (code, at) = named("local", model).unwrap_err();
+            assert!(code == "bad-value" && at.ends_with("learning.spec_search.teacher_model"), "{at}");
+            assert_eq!(named("cloud", model).as_deref(), Ok(model));
+        }
+        let (code, at) = named("warp", "qwen").unwrap_err();
+        assert!(code == "bad-value" && at.ends_with("learning.spec_search.teacher_engine"), "{at}");
     }
 
     #[test]

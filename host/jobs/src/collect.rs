@@ -11,6 +11,7 @@ use auto_files::regular;
 use crate::blobs::Blobs;
 use crate::experiment::{Experiment, File};
 use crate::fault::Fault;
+use crate::withheld::Withheld;
 
 /// The most bytes of all files of an experiment together.
 const ALL_BYTES: u64 = 256 << 20;
@@ -22,8 +23,13 @@ const MOST_DEPTH: usize = 32;
 pub(crate) type Collected = Result<Vec<File>, &'static str>;
 
 /// Reads what an experiment names.
-pub(crate) fn collect(experiment: &Experiment, blobs: &Blobs, folder: &Path) -> Result<Collected, Fault> {
-    let mut collecting = Collecting { experiment, blobs, files: Vec::new(), bytes: 0 };
+pub(crate) fn collect(
+    experiment: &Experiment,
+    blobs: &Blobs,
+    folder: &Path,
+    withheld: &Withheld,
+) -> Result<Collected, Fault> {
+    let mut collecting = Collecting { experiment, blobs, withheld, files: Vec::new(), bytes: 0 };
     for path in &experiment.collect {
         match collecting.path(folder, path)? {
             Ok(()) => {}
@@ -39,6 +45,7 @@ pub(crate) fn collect(experiment: &Experiment, blobs: &Blobs, folder: &Path) -> 
 struct Collecting<'c> {
     experiment: &'c Experiment,
     blobs: &'c Blobs,
+    withheld: &'c Withheld,
     files: Vec<File>,
     bytes: u64,
 }
@@ -101,7 +108,7 @@ impl Collecting<'_> {
             return Ok(Err("output"));
         }
         let bytes = regular::read(place, self.experiment.limits.output_bytes).map_err(unreadable)?;
-        let digest = self.blobs.put(&bytes)?;
+        let digest = self.blobs.put(&self.withheld.taken_out(bytes, false))?;
         let executable = found.permissions().mode() & 0o100 != 0;
         self.files.push(File { path: name.to_owned(), digest, executable });
         Ok(Ok(()))

@@ -15,9 +15,11 @@ mod experiment;
 mod experiments;
 mod fault;
 mod process;
+mod withheld;
 
 pub use blobs::{Blobs, Head, MOST_BYTES};
 pub use experiment::{Ending, Experiment, File, Limits, Outcome};
 pub use experiments::{Backend, Experiments};
 pub use fault::Fault;
 pub use process::{Process, Settings};
+pub use withheld::is_withheld;

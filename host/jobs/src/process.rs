@@ -27,6 +27,7 @@ use crate::collect::collect;
 use crate::experiment::{Ending, Experiment, Outcome};
 use crate::experiments::Backend;
 use crate::fault::Fault;
+use crate::withheld::Withheld;
 
 /// Sets the limits (of time, a soft one whose signal tells what it was), then runs the command; the
 /// marker says that they could not be set.
@@ -48,13 +49,15 @@ pub struct Settings {
     pub at_once: Option<usize>,
     /// Whether they may use the network.
     pub network: bool,
-    /// Variables that are handed on, such as keys: they are in no key and no record.
+    /// Variables that are handed on, such as keys: they are in no key and no record, and what a
+    /// command leaves is kept without them.
     pub environment: BTreeMap<String, String>,
 }
 
 /// The backend.
 pub struct Process {
     settings: Settings,
+    withheld: Withheld,
     /// How to get namespaces; none where that is not to be had.
     namespaces: OnceLock<Option<Vec<&'static str>>>,
 }
@@ -62,7 +65,7 @@ pub struct Process {
 impl Process {
     /// One that works so.
     pub fn new(settings: Settings) -> Process {
-        Process { settings, namespaces: OnceLock::new() }
+        Process { withheld: Withheld::of(&settings.environment), settings, namespaces: OnceLock::new() }
     }
 
     /// What goes before the command, and what it is kept apart by.
@@ -224,9 +227,9 @@ impl Process {
             return Err(Fault::machine("the limits of a process cannot be set", "the limits of the host are lower"));
         }
         let most = experiment.limits.output_bytes;
-        let (stdout, full) = stream(&place.stdout, most, blobs)?;
-        let (stderr, overfull) = stream(&place.stderr, most, blobs)?;
-        let files = collect(experiment, blobs, &place.files)?;
+        let (stdout, full) = self.stream(&place.stdout, most, blobs)?;
+        let (stderr, overfull) = self.stream(&place.stderr, most, blobs)?;
+        let files = collect(experiment, blobs, &place.files, &self.withheld)?;
         let ending = match (ended, &files) {
             (None, _) => Ending::TimedOut,
             (Some(status), _) if signal(status) == Some(XCPU) => Ending::OverLimit("cpu".to_owned()),
@@ -242,6 +245,18 @@ impl Process {
         let files = files.unwrap_or_default();
         Ok(Outcome { ending, stdout, stderr, files, milliseconds, isolation: self.isolation(), attempts: 1 })
     }
+
+    /// What was written to a stream, and whether it is at its limit.
+    fn stream(&self, path: &Path, most: u64, blobs: &Blobs) -> Result<(Digest, bool), Fault> {
+        // Rounded up to a block when it was set.
+        let bytes = regular::read(path, most.saturating_add(512))
+            .map_err(|error| Fault::machine("an output cannot be read", error))?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let full = bytes.len() >= most;
+        let mut kept = self.withheld.taken_out(bytes, full);
+        kept.truncate(most);
+        Ok((blobs.put(&kept)?, full))
+    }
 }
 
 /// The signal that ended it, as the kernel or the shell tells.
@@ -249,16 +264,6 @@ fn signal(status: ExitStatus) -> Option<i32> {
     status.signal().or_else(|| {
         status.code().filter(|code| (SIGNALLED + 1..=SIGNALLED + 64).contains(code)).map(|code| code - SIGNALLED)
     })
-}
-
-/// What was written to a stream, and whether it is at its limit.
-fn stream(path: &Path, most: u64, blobs: &Blobs) -> Result<(Digest, bool), Fault> {
-    // Rounded up to a block when it was set.
-    let bytes = regular::read(path, most.saturating_add(512))
-        .map_err(|error| Fault::machine("an output cannot be read", error))?;
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let kept = &bytes[..bytes.len().min(most)];
-    Ok((blobs.put(kept)?, bytes.len() >= most))
 }
 
 /// Waits for the end, or until the time is up; then everything that it started is killed. None where
