@@ -106,6 +106,7 @@ const CASES: &str = r#"
 1 acceptance {"differential_match":"exact"}
 1 acceptance {"agreement_min_ppm":0}
 1 acceptance {"classes":{"path":"/nope","min_ppm":1}}
+1 acceptance {"classes":{"path":"/skus/*","min_ppm":1}}
 1 acceptance {"classes":{"path":"/count","min_ppm":0}}
 1 acceptance {"classes":{"path":"/count"}}
 1 acceptance {"memorise":1}

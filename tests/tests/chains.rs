@@ -214,9 +214,8 @@ fn filed(folder: &Path, model: &str) -> Vec<PathBuf> {
     let amounts = [12, 44, 70, 111, 140, 171, 222, 260, 301, 333, 395, 421, 440, 470, 505, 577, 610, 660, 702, 777];
     let file = |(number, amount): (usize, i64)| {
         let dear = match amount {
-            ..137 => "low",
-            ..411 => "middle",
-            ..=640 => "high",
+            137..411 => "middle",
+            411..=640 => "high",
             _ => "low",
         };
         let input = format!(r#"{{"amount":{amount},"id":"k{number}"}}"#);

@@ -41,6 +41,18 @@ impl Tally {
         tally
     }
 
+    /// Counts one more.
+    pub fn add(&mut self, is_right: bool) {
+        self.rows += 1;
+        self.right += u64::from(is_right);
+        self.wrong += u64::from(!is_right);
+    }
+
+    /// Both together.
+    pub fn with(self, other: Tally) -> Tally {
+        Tally { right: self.right + other.right, wrong: self.wrong + other.wrong, rows: self.rows + other.rows }
+    }
+
     /// Whether more than the share is wrong, and not by chance: of so many wrong ones or more, were
     /// the share what may be, is seldom told.
     fn exceeds(&self, share: u32) -> bool {

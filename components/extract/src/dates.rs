@@ -54,6 +54,23 @@ const STEPS: [(i64, Unit, &str); 20] = [
     (30, Unit::Seconds, "seconds"),
 ];
 
+/// The most numbers of the input by which dates are moved, and what one may cost.
+const MAX_NUMBERS: usize = 4;
+const MAX_NUMBER_COST: u32 = 12;
+
+/// What dates are moved by, with what it costs more.
+const MOVES: [(Unit, &str, u32); 6] = [
+    (Unit::Days, "days", 0),
+    (Unit::Months, "months", 1),
+    (Unit::Weeks, "weeks", 1),
+    (Unit::Hours, "hours", 1),
+    (Unit::Minutes, "minutes", 2),
+    (Unit::Years, "years", 2),
+];
+
+/// What it takes to print every field of a date, in steps.
+const PRINTING: usize = 8;
+
 /// A date in every row, with what rounding makes of it.
 pub struct DateSource {
     expression: Expr,
@@ -62,9 +79,25 @@ pub struct DateSource {
     variants: Vec<Variant>,
 }
 
+/// A whole number in every row, by which dates may be moved.
+struct Count {
+    expression: Expr,
+    cost: u32,
+    values: Vec<Option<i64>>,
+}
+
+/// How a date is moved by a number of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Move {
+    by: Expr,
+    unit: &'static str,
+}
+
 /// A date made of a source's.
 struct Variant {
     change: Change,
+    /// Where it is moved by a number of the input and nothing else is done.
+    moved: Option<Move>,
     cost: u32,
     moments: Vec<Option<Moment>>,
     /// Every field as it is printed, by field and row.
@@ -90,6 +123,7 @@ pub fn sources(bank: &Bank, interner: &Interner, meter: &mut Meter) -> Vec<DateS
         .collect();
     terms.sort_unstable();
     let readers = Readers::new();
+    let counts = counts(bank, interner);
     let mut found: Vec<DateSource> = Vec::new();
     let mut seen: BTreeSet<&[u32]> = BTreeSet::new();
     for (cost, id) in terms.into_iter().take(MAX_TEXTS) {
@@ -104,14 +138,37 @@ pub fn sources(bank: &Bank, interner: &Interner, meter: &mut Meter) -> Vec<DateS
             let arguments = vec![bank.expr(id, interner), Expr::Literal(layouts.into())];
             let expression = Expr::Call(Op::ReadDate, arguments);
             let cost = cost + Op::ReadDate.info().cost + own;
-            found.push(DateSource::new(expression, cost, moments, meter));
+            found.push(DateSource::new(expression, cost, moments, &counts, meter));
         }
     }
     found
 }
 
+/// The numbers of the input by which dates may be moved.
+fn counts(bank: &Bank, interner: &Interner) -> Vec<Count> {
+    let mut terms: Vec<_> = bank
+        .terms()
+        .filter(|(_, term)| term.kind == Kind::Number && term.varies && term.cost <= MAX_NUMBER_COST)
+        .map(|(id, term)| (term.cost, id))
+        .collect();
+    terms.sort_unstable();
+    let count = |(cost, id): (u32, u32)| {
+        let number = |&value: &u32| interner.get(value).and_then(Value::as_number).and_then(auto_json::Number::as_i64);
+        let values: Vec<Option<i64>> = bank.column(id).iter().map(number).collect();
+        let some = values.iter().flatten().count() * 2 >= values.len();
+        some.then(|| Count { expression: bank.expr(id, interner), cost, values })
+    };
+    terms.into_iter().filter_map(count).take(MAX_NUMBERS).collect()
+}
+
 impl DateSource {
-    fn new(expression: Expr, cost: u32, moments: Vec<Option<Moment>>, meter: &mut Meter) -> DateSource {
+    fn new(
+        expression: Expr,
+        cost: u32,
+        moments: Vec<Option<Moment>>,
+        counts: &[Count],
+        meter: &mut Meter,
+    ) -> DateSource {
         let mut source = DateSource { expression, cost, moments, variants: Vec::new() };
         for (change, cost) in changes(source.moments.len() <= MAX_ROWS) {
             if !meter.take(source.moments.len()) {
@@ -122,16 +179,63 @@ impl DateSource {
             if moments.iter().zip(&source.moments).any(|(made, own)| made.is_none() && own.is_some()) {
                 continue;
             }
-            match source.variants.iter_mut().find(|known| known.moments == moments) {
-                Some(known) if known.cost <= cost => {}
-                Some(known) => (known.change, known.cost) = (change, cost),
-                None => {
-                    let fields = FIELDS.iter().map(|(name, _)| printed(name, &moments)).collect();
-                    source.variants.push(Variant { change, cost, moments, fields });
+            source.add((change, None), cost, moments, meter);
+        }
+        for count in counts {
+            for (unit, name, dearer) in MOVES {
+                for sign in [1, -1] {
+                    if !meter.take(source.moments.len()) {
+                        return source;
+                    }
+                    let pairs = source.moments.iter().zip(&count.values);
+                    let moved = |(moment, by): (&Option<Moment>, &Option<i64>)| {
+                        span::add(moment.as_ref()?, sign * (*by)?, unit)
+                    };
+                    let moments: Vec<Option<Moment>> = pairs.map(moved).collect();
+                    if moments.iter().flatten().count() * 2 < moments.len() {
+                        continue;
+                    }
+                    let by = match sign {
+                        1 => count.expression.clone(),
+                        _ => Expr::Call(Op::Neg, vec![count.expression.clone()]),
+                    };
+                    let negated = if sign == 1 { 0 } else { Op::Neg.info().cost };
+                    let own = Op::DateAdd.info().cost + count.cost + dearer + negated;
+                    source.add((Change::default(), Some(Move { by, unit: name })), own, moments, meter);
                 }
             }
         }
         source
+    }
+
+    /// Adds a variant, unless a cheaper one is the same.
+    fn add(
+        &mut self,
+        (change, moved): (Change, Option<Move>),
+        cost: u32,
+        moments: Vec<Option<Moment>>,
+        meter: &mut Meter,
+    ) {
+        match self.variants.iter_mut().find(|known| known.moments == moments) {
+            Some(known) if known.cost <= cost => {}
+            Some(known) => (known.change, known.moved, known.cost) = (change, moved, cost),
+            None => {
+                meter.take(PRINTING * moments.len());
+                let fields = FIELDS.iter().map(|(name, _)| printed(name, &moments)).collect();
+                self.variants.push(Variant { change, moved, cost, moments, fields });
+            }
+        }
+    }
+}
+
+impl Variant {
+    /// The date as an expression.
+    fn expr(&self, date: Expr) -> Expr {
+        let date = self.change.expr(date);
+        match &self.moved {
+            Some(Move { by, unit }) => Expr::Call(Op::DateAdd, vec![date, by.clone(), Expr::Literal((*unit).into())]),
+            None => date,
+        }
     }
 }
 
@@ -260,13 +364,14 @@ pub fn derive(sources: &[DateSource], rest: &[&str], sample: &[usize], meter: &m
             if !meter.take(4) {
                 return Vec::new();
             }
-            for prefix in prefixes(variant, rest, sample) {
+            for prefix in prefixes(variant, rest, sample, meter) {
                 let cost = source.cost + variant.cost + Op::PrintDate.info().cost + prefix.cost;
                 if found.get(&prefix.lengths).is_some_and(|(_, known)| *known <= cost) {
                     continue;
                 }
+                meter.take(2 * variant.moments.len());
                 let texts = printed(&prefix.layout, &variant.moments);
-                let date = variant.change.expr(source.expression.clone());
+                let date = variant.expr(source.expression.clone());
                 let values = variant.moments.iter().map(|moment| moment.map(value)).collect();
                 let rounded = variant.change.round.is_some();
                 let printed = Printed { op: Op::PrintDate, of: date, layout: prefix.layout.clone(), values, rounded };
@@ -281,11 +386,11 @@ pub fn derive(sources: &[DateSource], rest: &[&str], sample: &[usize], meter: &m
     found
 }
 
-fn prefixes(variant: &Variant, rest: &[&str], sample: &[usize]) -> Vec<Prefix> {
+fn prefixes(variant: &Variant, rest: &[&str], sample: &[usize], meter: &mut Meter) -> Vec<Prefix> {
     let mut found = Vec::new();
     let mut open = vec![Prefix { layout: String::new(), cost: 0, lengths: vec![0; rest.len()], fields: 0 }];
     while let Some(prefix) = open.pop() {
-        if prefix.fields == MAX_FIELDS || found.len() + open.len() > 64 {
+        if prefix.fields == MAX_FIELDS || found.len() + open.len() > 64 || !meter.take(4) {
             continue;
         }
         let left: Vec<&str> = rest.iter().zip(&prefix.lengths).map(|(rest, &at)| &rest[at as usize..]).collect();

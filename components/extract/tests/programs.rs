@@ -119,6 +119,25 @@ fn numbers_compared_however_deep_they_are() {
 }
 
 #[test]
+fn a_date_moved_by_a_number_of_the_input() {
+    let stay = |row: i64| -> Value {
+        let day = format!("2026-{:02}-{:02}", row % 12 + 1, row * 7 % 28 + 1);
+        Record::new().with("day", day).with("nights", row * 5 % 11 + 1).into()
+    };
+    for program in [
+        "print_date(date_add(read_date($.day, \"yyyy-MM-dd\"), $.nights, \"days\"), \"yyyy-MM-dd\")",
+        "concat(\"until \", print_date(date_add(read_date($.day, \"yyyy-MM-dd\"), $.nights, \"days\"), \"d MMMM yyyy\"))",
+        "print_date(date_add(read_date($.day, \"yyyy-MM-dd\"), neg($.nights), \"months\"), \"dd.MM.yyyy\")",
+    ] {
+        let found = best(&behaviour(program, (0..20).map(stay)));
+        let expected = parse(program).unwrap();
+        for unseen in (20..50).map(stay) {
+            assert_eq!(eval(&found, &unseen), eval(&expected, &unseen), "{found} for {unseen}");
+        }
+    }
+}
+
+#[test]
 fn a_limit_is_the_roundest_that_fits_where_it_stands() {
     let request = |(amount, tier): (i64, &str)| -> Value {
         Record::new().with("request", format!("${amount} for things from a {tier} vendor")).into()
@@ -185,6 +204,8 @@ fn counts_and_totals_of_some_rows_and_of_two_tables() {
     let orders = || (1..=40).map(order).collect::<Vec<Value>>();
     for program in [
         "count(filter($.stock, x => x.ok))",
+        "default(first(sort_by($.input.lines, x => x.price)).kind, \"none\")",
+        "default(first(sort_by($.stock, x => neg(x.cents))).ok, false)",
         "count(filter($.input.lines, x => eq(x.kind, \"toy\")))",
         "sum(map($.input.lines, x => mul(x.n, x.price)))",
         "sum(map(filter($.input.lines, x => eq(x.kind, \"book\")), x => x.price))",

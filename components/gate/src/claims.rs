@@ -77,7 +77,9 @@ pub(crate) fn properties(contract: &Contract, answers: &[Answer], hearings: &Hea
         let id = property.name.as_ref().map_or_else(|| format!("property/{index}"), |name| format!("property/{name}"));
         match property.predicate() {
             Some(_) => ruled(&id, index, property, answers, hearings),
-            None => each(&id, property.sentence(), "output", answers, |input, output| property.check(input, output)),
+            None => conditional(property, answers, |applies| {
+                each(&id, property.sentence(), "output", applies, |input, output| property.check(input, output))
+            }),
         }
     });
     findings.collect()
@@ -86,23 +88,32 @@ pub(crate) fn properties(contract: &Contract, answers: &[Answer], hearings: &Hea
 /// A property that a predicate decides. One that failed breaks the property; one that was
 /// not asked leaves it open.
 fn ruled(id: &str, index: usize, property: &Property, answers: &[Answer], hearings: &Hearings) -> Finding {
+    conditional(property, answers, |applies| asked(id, index, property, applies, hearings))
+}
+
+/// A property of those outputs that it is about; of none it says so.
+fn conditional(property: &Property, answers: &[Answer], judge: impl Fn(&[Answer]) -> Finding) -> Finding {
     let applies: Vec<Answer> =
         answers.iter().copied().filter(|(input, output)| property.applies(input, output)).collect();
+    let finding = judge(&applies);
+    if applies.is_empty() && !answers.is_empty() {
+        return Finding { status: Status::Pass, detail: "it applies to none of the outputs".to_owned(), ..finding };
+    }
+    finding
+}
+
+fn asked(id: &str, index: usize, property: &Property, applies: &[Answer], hearings: &Hearings) -> Finding {
     let unasked = applies.iter().filter(|(input, output)| hearings.ruling(index, input, output).is_none()).count();
-    let finding = each(id, property.sentence(), "output", &applies, |input, output| {
-        match hearings.ruling(index, input, output) {
+    let finding =
+        each(id, property.sentence(), "output", applies, |input, output| match hearings.ruling(index, input, output) {
             Some(Ruling::Holds) | None => Ok(()),
             Some(Ruling::Broken(why)) => Err(why.clone()),
             Some(Ruling::Failed(how)) => Err(format!("the predicate failed: {how}")),
-        }
-    });
+        });
     match finding.status {
         Status::Pass if unasked > 0 => {
             let detail = format!("the predicate was not asked about {unasked} of {} outputs", applies.len());
             Finding { status: Status::Inconclusive, detail, ..finding }
-        }
-        _ if applies.is_empty() && !answers.is_empty() => {
-            Finding { status: Status::Pass, detail: "it applies to none of the outputs".to_owned(), ..finding }
         }
         _ => finding,
     }

@@ -122,7 +122,10 @@ impl Inner {
         let asked = results.iter().flatten().flat_map(|replayed| replayed.asked.iter().cloned()).collect();
         let replays = inputs.iter().zip(results).map(|(input, result)| {
             let steps = result.as_ref().ok().and_then(|replayed| replayed.steps).unwrap_or(0);
-            let outcome = Outcome::of(result.as_ref().map(|replayed| replayed.outcome.clone()));
+            let outcome = match &result {
+                Ok(Replayed { unlike: Some(why), .. }) => Outcome::Failed(why.clone()),
+                result => Outcome::of(result.as_ref().map(|replayed| replayed.outcome.clone())),
+            };
             Replay { input: input.clone(), outcome, steps }
         });
         Ok((Ran { replays: replays.collect(), asked, memo_hit: false }, keep))
@@ -230,7 +233,7 @@ fn size(outcome: &auto_runtime::Outcome) -> u64 {
 
 fn key(module: Digest, limits: &auto_runtime::Limits, most: u64, inputs: &[String], exchanges: &Exchanges) -> Digest {
     let mut hasher = Hasher::new();
-    hasher.update("auto-sandbox-4\n");
+    hasher.update("auto-sandbox-5\n");
     hasher.update(module.as_bytes());
     hasher.update(format!("{:?}\n", exchanges.digest()));
     let auto_runtime::Limits { fuel, memory, input, deadline, stack, .. } = limits;

@@ -646,7 +646,7 @@ impl Court {
         runs.runs.sort();
         runs.runs.dedup();
         self.evidence = chain_evidence_id(&self.observations, &runs.runs);
-        self.exchanges = Exchanges::of(&runs.runs);
+        self.exchanges = Exchanges::of(&runs.runs, self.contract.version > 0);
         self.runs = runs;
         self
     }

@@ -8,7 +8,7 @@ use auto_schema::evidence::{Observation, Reference};
 
 use crate::key::{Input, Keys};
 use crate::rows::{Kept, Recorded, RecordedSpan};
-use crate::runs::LeftOut;
+use crate::runs::{LeftOut, is_captured};
 use crate::{Digest, Scope, Store, StoreError};
 
 impl Store {
@@ -33,7 +33,9 @@ impl Store {
         self.whole_traces(task, |trace| {
             match scope {
                 Scope::Task => {
-                    if let (Some(input), Some(output)) = (trace.input, trace.output) {
+                    if let (Some(input), Some(output)) = (trace.input, trace.output)
+                        && is_captured(trace)
+                    {
                         add((input.digest, Input::whole(input)), output, false);
                     }
                 }

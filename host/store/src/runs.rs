@@ -1,7 +1,7 @@
 //! Whole runs of a task or a region: what went in, what was done in between, what came out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use auto_json::{Canonical, Value};
 use auto_schema::evidence::{Operation, Run, Runs};
@@ -26,6 +26,7 @@ pub(crate) enum Why {
     Twice(String),
     OutOfOrder,
     Inside { outer: String, inner: String },
+    Uncaptured { kind: &'static str, name: String },
     OneSided,
 }
 
@@ -52,7 +53,8 @@ impl Store {
             match left_out.extent(trace) {
                 Some(extent) => {
                     let output = self.text(extent.output.row)?;
-                    runs.push(self.run_of(trace, extent.input, output, extent.error, extent.spans)?);
+                    let spans = extent.spans.map_or(0..trace.spans.len(), |spans| *spans.start()..spans.end() + 1);
+                    runs.push(self.run_of(trace, extent.input, output, extent.error, spans)?);
                 }
                 None => runs.extend(self.unfinished(trace, scope)?),
             }
@@ -64,11 +66,24 @@ impl Store {
         Ok(Runs { runs, left_out: left_out.sentences() })
     }
 
-    /// A run that has no output.
+    /// A run that has no output, or that went into a region and did not come to its end.
     fn unfinished(&self, trace: &Recorded, scope: &Scope) -> Result<Option<Run>, StoreError> {
-        let (Scope::Task, Some(input), None) = (scope, trace.input, trace.output) else { return Ok(None) };
-        let why = Some("it ended without an output".to_owned());
-        self.run_of(trace, input, Value::Null.canonical(), why, None).map(Some)
+        let (input, why, first) = match scope {
+            Scope::Task => match (trace.input, trace.output) {
+                (Some(input), None) => (input, "it ended without an output".to_owned(), 0),
+                _ => return Ok(None),
+            },
+            Scope::Region { from, to } => match (only(&trace.spans, from), only(&trace.spans, to)) {
+                (Ok(at), Err(Why::Missing(_))) => (trace.spans[at].input, format!("it did not come to {to:?}"), at),
+                _ => return Ok(None),
+            },
+            Scope::Span { .. } => return Ok(None),
+        };
+        let spans = first..trace.spans.len();
+        if checked(trace, &trace.spans[spans.clone()]).is_err() {
+            return Ok(None);
+        }
+        self.run_of(trace, input, Value::Null.canonical(), Some(why), spans).map(Some)
     }
 
     fn run_of(
@@ -77,7 +92,7 @@ impl Store {
         input: Kept,
         output: Canonical,
         error: Option<String>,
-        spans: Option<RangeInclusive<usize>>,
+        spans: Range<usize>,
     ) -> Result<Run, StoreError> {
         let operation = |span: &RecordedSpan| {
             Ok(Operation {
@@ -88,7 +103,7 @@ impl Store {
                 error: span.error.clone(),
             })
         };
-        let spans = spans.map_or(&trace.spans[..], |spans| trace.spans.get(spans).unwrap_or_default());
+        let spans = trace.spans.get(spans).unwrap_or_default();
         let by_id = by_id(trace);
         let steps = spans.iter().filter(|span| is_operation(span) && enclosing(span, &by_id).is_none());
         Ok(Run {
@@ -155,30 +170,54 @@ fn extent(trace: &Recorded, scope: &Scope) -> Result<Extent, Why> {
             _ => return Err(Why::OneSided),
         },
     };
+    checked(trace, extent.spans.clone().map_or(&trace.spans[..], |spans| &trace.spans[spans]))?;
+    Ok(extent)
+}
+
+/// Whether these spans of a trace say what was done in them.
+fn checked(trace: &Recorded, spans: &[RecordedSpan]) -> Result<(), Why> {
     let by_id = by_id(trace);
-    let spans = extent.spans.clone().map_or(&trace.spans[..], |spans| &trace.spans[spans]);
-    for span in spans.iter().filter(|span| is_operation(span)) {
+    for span in spans {
         // What a tool does inside is the tool's; a model that does something inside is not
         // one step.
-        if let Some(outer) = enclosing(span, &by_id).filter(|outer| *outer.kind == *"model_call") {
+        let outer = enclosing(span, &by_id);
+        if let Some(outer) = outer.filter(|outer| is_operation(span) && *outer.kind == *"model_call") {
             return Err(Why::Inside { outer: outer.name.to_string(), inner: span.name.to_string() });
         }
+        // What a model said may be told by what follows; what was done must be done again.
+        if let Some(kind) = uncaptured_act(span).filter(|_| outer.is_none()) {
+            return Err(Why::Uncaptured { kind, name: span.name.to_string() });
+        }
     }
-    Ok(extent)
+    Ok(())
+}
+
+/// Whether the content of every act of a trace was captured.
+pub(crate) fn is_captured(trace: &Recorded) -> bool {
+    let by_id = by_id(trace);
+    trace.spans.iter().all(|span| uncaptured_act(span).is_none() || enclosing(span, &by_id).is_some())
+}
+
+/// The kind of act whose content was not captured, so that the span is none of it.
+fn uncaptured_act(span: &RecordedSpan) -> Option<&'static str> {
+    // Attributes are canonical text; key and value stand in it as they are.
+    ["tool_call", "memory_op"].into_iter().find(|kind| span.attributes.contains(&format!("\"uncaptured\":\"{kind}\"")))
 }
 
 /// Where a region begins and ends.
 fn ends(spans: &[RecordedSpan], from: &str, to: &str) -> Result<RangeInclusive<usize>, Why> {
-    let only = |name: &str| {
-        let mut named = (0..spans.len()).filter(|&at| is_operation(&spans[at]) && *spans[at].name == *name);
-        match (named.next(), named.next()) {
-            (Some(at), None) => Ok(at),
-            (None, _) => Err(Why::Missing(name.to_owned())),
-            (Some(_), Some(_)) => Err(Why::Twice(name.to_owned())),
-        }
-    };
-    let (first, last) = (only(from)?, only(to)?);
+    let (first, last) = (only(spans, from)?, only(spans, to)?);
     if first < last { Ok(first..=last) } else { Err(Why::OutOfOrder) }
+}
+
+/// Where the one operation of that name is.
+fn only(spans: &[RecordedSpan], name: &str) -> Result<usize, Why> {
+    let mut named = (0..spans.len()).filter(|&at| is_operation(&spans[at]) && *spans[at].name == *name);
+    match (named.next(), named.next()) {
+        (Some(at), None) => Ok(at),
+        (None, _) => Err(Why::Missing(name.to_owned())),
+        (Some(_), Some(_)) => Err(Why::Twice(name.to_owned())),
+    }
 }
 
 fn by_id(trace: &Recorded) -> HashMap<u64, &RecordedSpan> {
@@ -205,6 +244,9 @@ impl Why {
             (Why::OutOfOrder, _) => format!("{recordings} the ends in another order"),
             (Why::Inside { outer, inner }, _) => {
                 format!("{recordings} {inner:?} inside the model call {outer:?}, which so is no single step")
+            }
+            (Why::Uncaptured { kind, name }, _) => {
+                format!("{recordings} the {kind} {name:?} without its content: turn content capture on")
             }
             (Why::OneSided, _) => format!("{recordings} no task input or no task output"),
         }

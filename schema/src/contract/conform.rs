@@ -36,7 +36,12 @@ pub(super) fn conform(contract: &Contract) -> Result<()> {
         property_fits(contract, index, property)?;
     }
     if let Some(classes) = &contract.acceptance.classes {
-        type_of(contract, &classes.place, "acceptance.classes.path")?;
+        let at = "acceptance.classes.path";
+        type_of(contract, &classes.place, at)?;
+        if classes.place.is_many() {
+            let message = format!("{} is several places; a class is the value at one", classes.place);
+            return Err(refuse("bad-path", at.to_owned(), message));
+        }
     }
     for (index, case) in contract.cases.iter().enumerate() {
         let at = item("eval_cases", index);

@@ -10,7 +10,7 @@ use auto_schema::contract::GuardPolicy;
 use super::hole::Hole;
 use super::learn::Refusal;
 use super::plan::{Plan, Step};
-use super::{Chain, Failed, MOST_IN_VAIN};
+use super::{Chain, Failed, HeldOut, MOST_IN_VAIN};
 use crate::MILLION;
 use crate::bindings::auto::pass::types::{Fault, Scored};
 use crate::report::Report;
@@ -69,14 +69,14 @@ impl Chain<'_> {
     fn judged_once(&mut self, plan: Plan) -> Result<Judged, Fault> {
         let folds = self.folds();
         let (plan, left, unbelieved) = self.trusted(plan, &folds)?;
-        let held_out = self.held_out(&plan, &folds)?;
+        let HeldOut { scored, ended, without_plan } = self.held_out(&plan, &folds)?;
         let in_vain = self.holes.unfilled();
         let in_vain = (in_vain * folds.len() > MOST_IN_VAIN).then_some(in_vain);
         let refusal = match self.doubted_place(&plan, &folds)?.or(unbelieved) {
             Some(refusal) => Some(refusal),
-            None => self.doubted_whole(&held_out),
+            None => self.doubted_whole(Tally::of(&scored).with(ended), without_plan),
         };
-        Ok(Judged { plan, held_out, refusal, left, folds: folds.len(), in_vain })
+        Ok(Judged { plan, held_out: scored, refusal, left, folds: folds.len(), in_vain })
     }
 
     /// What passed under version 0 passes, and who wants no guard wants no doubt.
@@ -94,8 +94,8 @@ impl Chain<'_> {
             self.holes.ahead(&plan.holes(), folds)?;
             let is_new = |hole: &&Hole| kept.iter().all(|refused| refused.at != hole.place);
             let computed = plan.steps().into_iter().filter_map(Step::computed).filter(is_new);
-            let Some((hole, Tally { wrong, rows, .. })) = self.first_doubted(computed, folds)? else { break };
-            let why = format!("what is found without some of the runs is wrong on {wrong} of {rows} of those");
+            let Some((hole, tally)) = self.first_doubted(computed, folds)? else { break };
+            let why = untrue(tally);
             let hole = hole.clone();
             self.holes.doubt(&hole, &why);
             match self.learn()? {
@@ -121,7 +121,8 @@ impl Chain<'_> {
     ) -> Result<Option<(&'h Hole, Tally)>, Fault> {
         for hole in holes {
             let tally = self.holes.held_out(hole, folds)?;
-            if tally.is_doubted(self.contract) {
+            // What is seldom found again is no rule either.
+            if tally.is_doubted(self.contract) || tally.right * 4 < tally.rows * 3 {
                 return Ok(Some((hole, tally)));
             }
         }
@@ -148,32 +149,47 @@ impl Chain<'_> {
                 return Ok(Some(Refusal { at: hole.place.clone(), why }));
             }
         }
-        if !self.may_doubt() {
+        if !self.may_doubt() || self.memorise {
             return Ok(None);
         }
         let requests = plan.steps().into_iter().filter_map(Step::given);
         let doubted = self.first_doubted(requests, folds)?;
-        Ok(doubted.map(|(hole, Tally { wrong, rows, .. })| {
-            let why = format!(
-                "{} is what it is given in all runs, but what is found without some of them is wrong on {wrong} of \
-                 {rows} of those; record more runs",
-                hole.program
-            );
+        Ok(doubted.map(|(hole, tally)| {
+            let why =
+                format!("{} is what it is given in all runs, but {}; record more runs", hole.program, untrue(tally));
             Refusal { at: hole.place.clone(), why }
         }))
     }
 
-    /// Why a whole is not believed: what was found without some runs answers too many of them wrongly.
-    fn doubted_whole(&self, held_out: &[Scored]) -> Option<Refusal> {
-        let tally = Tally::of(held_out);
-        if !self.may_doubt() || !tally.is_doubted(self.contract) {
+    /// Why a whole is not believed: what was found without some of the runs does other than those, or
+    /// nothing was found without most of them.
+    fn doubted_whole(&self, tally: Tally, without_plan: u64) -> Option<Refusal> {
+        if !self.may_doubt() {
             return None;
         }
-        let why = format!(
-            "what is found without some of the runs answers {} of {} of those wrongly; record more runs, or say with \
-             acceptance.out_of_fold_min_ppm how many have to be right",
-            tally.wrong, tally.rows
-        );
-        Some(Refusal { at: "answer".to_owned(), why })
+        let refuse = |why: String| Some(Refusal { at: "answer".to_owned(), why });
+        if tally.is_doubted(self.contract) {
+            return refuse(format!(
+                "what is found without some of the runs answers {} of {} of those wrongly, or does other than they did on \
+                 the way; record more runs, or say with acceptance.out_of_fold_min_ppm how many have to be right",
+                tally.wrong, tally.rows
+            ));
+        }
+        if without_plan * 4 > tally.rows {
+            return refuse(format!(
+                "for {without_plan} of {} held-out runs nothing is found without their fold, so the whole may fit by \
+                 chance; record more runs",
+                tally.rows
+            ));
+        }
+        None
     }
+}
+
+/// What speaks against a program that all runs bear out.
+fn untrue(Tally { right, wrong, rows }: Tally) -> String {
+    let silent = rows - right - wrong;
+    format!(
+        "what is found without some of the runs is wrong on {wrong} of {rows} of those, and says nothing of {silent}"
+    )
 }

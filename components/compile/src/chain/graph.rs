@@ -1,12 +1,16 @@
 //! A plan as an IR graph. Every expression takes the whole environment, so the operations
 //! before it are done before it, in the order of its ports.
 
+use std::collections::BTreeSet;
+
+use auto_json::Value;
 use auto_schema::contract::Contract;
 use auto_schema::ir::{Body as Kind, Bounds, Capability, Edge, Effects, End, Graph, Node, Port, Region, Uncertainty};
 use auto_schema::types::{Field, Type};
 
 use super::plan::{Action, Ask, Body, Plan, Step, Until};
 use super::values::member;
+use super::walk::unclassed;
 use crate::bindings::auto::pass::types::Fault;
 use crate::fault;
 
@@ -16,9 +20,20 @@ const UNDEFINED: &str = "first([])";
 /// Whether a caught reply is no error: `err` is there only in one.
 const SUCCEEDS: &str = "default(not(type_is($.err, \"text\")), true)";
 
-/// A caught reply as the environment has it, see `Done::reply`.
-const CAUGHT: &str = "{\"error\": default($.err, null), \"failed\": type_is(default($.err, null), \"text\"), \
-                      \"value\": default($.ok, null)}";
+/// A caught reply as the environment has it, see `Done::reply`: its error without any class that
+/// recorded errors had before their text.
+fn caught(ask: &Ask) -> String {
+    let errors = ask.seen.iter().filter_map(|seen| seen.reply.as_ref().err());
+    let classes: BTreeSet<&str> = errors.filter_map(|text| Some(unclassed(text)?.0)).collect();
+    let error = classes.into_iter().fold("default($.err, null)".to_owned(), |otherwise, class| {
+        let head = Value::from(format!("{class}: "));
+        let length = class.chars().count() + 2;
+        format!("if(default(starts($.err, {head}), false), substr($.err, {length}), {otherwise})")
+    });
+    format!(
+        "{{\"error\": {error}, \"failed\": type_is(default($.err, null), \"text\"), \"value\": default($.ok, null)}}"
+    )
+}
 
 /// A value that is known, by its name.
 #[derive(Clone)]
@@ -94,8 +109,9 @@ impl Nodes {
     fn plan(&mut self, plan: &Plan, known: &[Known], answer: &Type) -> u32 {
         match plan {
             Plan::Answer(hole) => self.expression("answer", &hole.program, known, answer.clone()),
-            // Where a way ends, nothing more is computed; a whole plan ends with an answer.
-            Plan::End => self.expression("end", UNDEFINED, known, answer.clone()),
+            // Where a way ends, nothing more is computed; a whole plan ends with an answer, or without one
+            // as runs did.
+            Plan::End | Plan::Abstain => self.expression("end", UNDEFINED, known, answer.clone()),
             Plan::Step(step) => {
                 let known = self.known_after(step, known);
                 self.plan(&step.then, &known, answer)
@@ -224,7 +240,7 @@ impl Nodes {
         if !ask.catches {
             return (reply, ty);
         }
-        let body = Kind::Expression { source: CAUGHT.to_owned() };
+        let body = Kind::Expression { source: caught(ask) };
         (self.add(&format!("how {stage} ended"), &[("reply", reply, ty)], Some(Type::Json), body), Type::Json)
     }
 

@@ -159,19 +159,17 @@ impl Holes {
         Ok(())
     }
 
-    /// What the programs that were found without each fold ([`Holes::ahead`]) say of its rows.
+    /// What the programs that were found without each fold ([`Holes::ahead`]) say of its rows; nothing where
+    /// none was found.
     pub fn held_out(&self, hole: &Hole, folds: &[Vec<usize>]) -> Result<Tally, Fault> {
         let mut told = Tally::default();
         for fold in folds {
             let (held, shown): (Vec<&Row>, Vec<&Row>) =
                 hole.rows.iter().partition(|row| fold.binary_search(&row.group).is_ok());
             let (Ok(held), Ok(shown)) = (observed(held.into_iter()), observed(shown.into_iter())) else { continue };
-            let key = Digest::of(self.task(&shown).arguments.as_bytes());
-            let Some(Ok(found)) = self.searched.get(&key) else { continue };
-            if held.is_empty() {
-                continue;
-            }
             told.rows += held.len() as u64;
+            let key = Digest::of(self.task(&shown).arguments.as_bytes());
+            let Some(Ok(found)) = self.searched.get(&key).filter(|_| !held.is_empty()) else { continue };
             let module = emit(&found.program)?.module;
             let inputs: Vec<String> = held.iter().map(|one| one.input.clone()).collect();
             for (one, replay) in held.iter().zip(sandbox::run(&module, &inputs)?) {

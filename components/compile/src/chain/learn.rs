@@ -15,7 +15,7 @@ use super::hole::{Hole, Holes, Row};
 use super::plan::{Action, Ask, Plan, Step};
 use super::replies::Seen;
 use super::values::loose;
-use super::walk::{Done, Key, Walk};
+use super::walk::{Done, END, Key, Walk};
 use crate::bindings::auto::pass::types::Fault;
 
 /// The most operations of a run.
@@ -138,6 +138,9 @@ impl<'c> Learner<'c> {
 
     /// All runs do the same next.
     fn step(&mut self, key: &Key, walks: &[Walk], after: &mut After<'_>) -> Learnt<Plan> {
+        if key.0 == END {
+            return Ok(Ok(Plan::Abstain));
+        }
         let counts: BTreeSet<usize> = walks.iter().map(|walk| walk.row_of(key).len()).collect();
         let looped = match (self.rounds(key, walks, after)?, counts.last()) {
             (Ok(plan), _) => return Ok(Ok(plan)),
@@ -335,7 +338,7 @@ pub(super) fn asks<'d>(key: &Key, input: Hole, done: impl Iterator<Item = (&'d W
 }
 
 pub(super) fn stage(key: &Key) -> String {
-    format!("{} {}", key.0, key.1)
+    format!("{} {}", key.0, key.1).trim_end().to_owned()
 }
 
 /// As often as was seen: what follows was learnt from no more.

@@ -28,6 +28,8 @@ mod rounds;
 mod values;
 mod walk;
 
+use std::collections::BTreeSet;
+
 use auto_schema::contract::{Contract, GuardPolicy, Scope};
 use auto_schema::ir::MemoryEffect;
 
@@ -38,7 +40,8 @@ use crate::bindings::auto::pass::emit::emit;
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::report::{self, Report};
-use crate::{draft, fault, folds, settled};
+use crate::trust::Tally;
+use crate::{MILLION, draft, fault, folds, settled};
 use hole::Holes;
 use learn::{Learner, Refusal};
 use plan::Plan;
@@ -47,6 +50,10 @@ use walk::Walk;
 /// How many searches that are known to be in vain may be made again without the runs of each
 /// fold.
 const MOST_IN_VAIN: usize = 20;
+
+/// The share of recordings that may end without an output and not count, in parts per million: an
+/// agent that was stopped leaves such ones too.
+const SELDOM: u32 = 20_000;
 
 /// The most model calls that are left out on trial: each doubles the ways to look at.
 const MOST_TRIALS: usize = 3;
@@ -85,8 +92,10 @@ pub fn compiled(
     // The runs that teach are those of inputs with one output and no error. Where none does, what
     // all of them do may be the reason, as with a clock, which never agrees with itself.
     let judged = if runs.is_empty() { &recorded } else { &runs };
+    let acts = judged.iter().flat_map(|run| &run.steps).any(|step| learn::is_act(&step.kind));
     if let Some(why) = not_repeatable(judged) {
-        if contract.scope == Scope::Task {
+        // An answer that says that something was done is none where nothing is.
+        if contract.scope == Scope::Task && (!acts || contract.version == 0) {
             report.remark("chain", format!("{why}; a single program for the answer does nothing of what the run did"));
             return Ok(Made::Whole);
         }
@@ -96,15 +105,27 @@ pub fn compiled(
     if runs.iter().all(|run| run.steps.is_empty()) {
         return Ok(Made::Whole);
     }
-    let walks: Vec<Walk> = runs.iter().map(|run| Walk::new(run, &known)).collect::<Result<_, Fault>>()?;
+    let mut walks: Vec<Walk> = runs.iter().map(|run| Walk::new(run, &known)).collect::<Result<_, Fault>>()?;
     let gave_up = recorded.iter().filter(|run| run.error.is_some()).map(|run| Walk::new(run, &known));
     let gave_up: Vec<Walk> = gave_up.collect::<Result<_, Fault>>()?;
-    let acts = runs.iter().flat_map(|run| &run.steps).any(|step| learn::is_act(&step.kind));
+    let ending = if contract.version == 0 { Vec::new() } else { ending(&recorded, &known) };
+    let inputs: BTreeSet<&str> = ending.iter().map(|run| run.input.as_str()).collect();
+    let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).chain(inputs).collect();
+    if (ending.len() as u64) * u64::from(MILLION) > (recorded.len() as u64) * u64::from(SELDOM) {
+        for run in &ending {
+            let group = inputs.iter().position(|input| *input == run.input).unwrap_or_default();
+            walks.push(Walk::ending(run, group)?);
+        }
+    } else if !ending.is_empty() {
+        report
+            .remark("evidence", format!("{} recordings end without an output, and are too few to count", ending.len()));
+    }
     let mut holes = Holes::new(config.steps);
     let mut chain = Chain {
         config,
         contract,
         known: &known,
+        inputs: &inputs,
         walks: &walks,
         gave_up: &gave_up,
         holes: &mut holes,
@@ -168,6 +189,8 @@ struct Chain<'c> {
     config: &'c Config,
     contract: &'c Contract,
     known: &'c [Observation],
+    /// Of those, and then of the runs that end without an output: what is held out together.
+    inputs: &'c [&'c str],
     walks: &'c [Walk],
     gave_up: &'c [Walk],
     holes: &'c mut Holes,
@@ -186,8 +209,7 @@ impl Chain<'_> {
     }
 
     fn folds(&self) -> Vec<Vec<usize>> {
-        let inputs: Vec<&str> = self.known.iter().map(|one| one.input.as_str()).collect();
-        folds::folds(&inputs, self.config.folds, self.config.seed)
+        folds::folds(self.inputs, self.config.folds, self.config.seed)
     }
 
     /// From a plan to what is sealed: guarded, emitted.
@@ -206,25 +228,33 @@ impl Chain<'_> {
 
     /// Learns everything again without the runs of each fold, and runs what comes of it on
     /// the inputs held out. A fold without a plan abstains on all of its inputs.
-    fn held_out(&mut self, plan: &Plan, folds: &[Vec<usize>]) -> Result<Vec<Scored>, Fault> {
+    fn held_out(&mut self, plan: &Plan, folds: &[Vec<usize>]) -> Result<HeldOut, Fault> {
         self.holes.ahead(&plan.holes(), folds)?;
         if self.holes.unfilled() * folds.len() > MOST_IN_VAIN {
             self.holes.keep_unfilled();
         }
-        let mut scored = Vec::new();
+        let mut held_out = HeldOut::default();
         for (number, fold) in folds.iter().enumerate() {
             progress::report("fold", number as u64, Some(folds.len() as u64));
             let shown = self.walks.iter().filter(|walk| fold.binary_search(&walk.group).is_err());
             let shown: Vec<Walk> = shown.cloned().collect();
             let plan = Learner::new(self.holes, self.gave_up, self.memorise, self.most_trials).learn(&shown)?;
-            let inputs: Vec<String> = fold.iter().map(|&row| self.known[row].input.clone()).collect();
+            held_out.without_plan += if plan.is_err() { fold.len() as u64 } else { 0 };
+            let inputs: Vec<String> = fold.iter().map(|&row| self.inputs[row].to_owned()).collect();
             let outcomes = self.outcomes(plan.ok(), &inputs)?;
             for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
-                let expected = self.known[row].outputs[0].output.clone();
-                scored.push(Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() });
+                match self.known.get(row) {
+                    Some(known) => {
+                        let expected = known.outputs[0].output.clone();
+                        let scored = Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() };
+                        held_out.scored.push(scored);
+                    }
+                    // It has to end without an answer, and to do nothing else on the way.
+                    None => held_out.ended.add(matches!(outcome, Outcome::Abstain(_))),
+                }
             }
         }
-        Ok(scored)
+        Ok(held_out)
     }
 
     /// What a plan does with inputs.
@@ -235,12 +265,38 @@ impl Chain<'_> {
         let module = emit(&graph::program(&plan, self.contract)?)?.module;
         let replays = sandbox::run_recorded(&module, inputs)?;
         let outcome = |outcome| match outcome {
-            // The recordings do not say what the tool would have replied.
-            Outcome::Request(_) => Outcome::Abstain(report::no_program()),
+            // As ever: the recordings do not say what the tool would have replied.
+            Outcome::Request(_) if self.contract.version == 0 => Outcome::Abstain(report::no_program()),
+            Outcome::Request(effect) => Outcome::Failed(format!(
+                "it asks for {} of {}, and no run of the input did",
+                effect.capability, effect.input
+            )),
             outcome => outcome,
         };
         Ok(replays.into_iter().map(|replay| outcome(replay.outcome)).collect())
     }
+}
+
+/// What became of the runs that were held out.
+#[derive(Default)]
+struct HeldOut {
+    /// Those with an output.
+    scored: Vec<Scored>,
+    /// Those that ended without one.
+    ended: Tally,
+    /// How many were of a fold without which nothing was found.
+    without_plan: u64,
+}
+
+/// Runs that end without an output although nothing in them failed last: what they decided is
+/// evidence too. Inputs that have an output as well say nothing.
+fn ending<'r>(recorded: &'r [Run], known: &[Observation]) -> Vec<&'r Run> {
+    let failed_last = |run: &Run| run.steps.last().is_some_and(|step| step.error.is_some());
+    let has_output = |run: &Run| {
+        let mut others = recorded.iter().filter(|other| other.input == run.input);
+        others.any(|other| other.error.is_none()) || known.iter().any(|one| one.input == run.input)
+    };
+    recorded.iter().filter(|run| run.error.is_some() && !failed_last(run) && !has_output(run)).collect()
 }
 
 /// A recording that does not hold together.

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use auto_json::Value;
+use auto_json::{Record, Value};
 
 use super::hole::Hole;
 use super::learn::{After, Learner, Learnt, Refusal, learnt, refusal, stage};
 use super::plan::{Action, Plan, Step};
+use super::values::place;
 use super::walk::{Done, Key, Walk, left};
 
 impl Learner<'_> {
@@ -32,12 +33,15 @@ impl Learner<'_> {
         let Some((most, _)) = keys.iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(key))) else {
             return refusal("the run", "there are no runs");
         };
-        let place = format!("whether {} comes next", most.as_ref().map_or("the end".into(), stage));
+        let whether = format!("whether {} comes next", most.as_ref().map_or("the end".into(), stage));
         let goes = |walk: &Walk| walk.next_key() == *most;
         let rows = walks.iter().map(|walk| walk.row(walk.environment(), Value::Bool(goes(walk))));
-        let test = match self.fill(&place, rows.collect())? {
-            Ok(test) => test,
-            Err(refused) => return refusal(&place, self.no_telling(keys, &refused)),
+        let test = match decided(&whether, walks, goes) {
+            Some(test) => test,
+            None => match self.fill(&whether, rows.collect())? {
+                Ok(test) => test,
+                Err(refused) => return refusal(&whether, self.no_telling(keys, &refused)),
+            },
         };
         let (yes, no): (Vec<Walk>, Vec<Walk>) = walks.iter().cloned().partition(goes);
         self.ways(test, &yes, &no, after)
@@ -117,6 +121,27 @@ impl Learner<'_> {
         let action = if gives.is_empty() { Action::Skip } else { Action::Either { test: test.clone(), yes, no } };
         Ok(Ok(Plan::Step(Box::new(Step { stage: test.place.clone(), gives, action, then }))))
     }
+}
+
+/// The way by what was decided before: a truth that is known, the last of those that tell it. Another
+/// program may tell it too, and not where the decision goes the other way.
+fn decided(key: &str, walks: &[Walk], goes: impl Fn(&Walk) -> bool) -> Option<Hole> {
+    let said = |walk: &Walk, name: &str| {
+        let known = walk.known.iter().rfind(|(known, _)| known == name);
+        known.and_then(|(_, value)| value.as_bool())
+    };
+    let tells =
+        |name: &str, same: bool| walks.iter().all(|walk| said(walk, name).map(|said| said == same) == Some(goes(walk)));
+    let names = walks.first()?.known.iter().rev().map(|(name, _)| name.as_str());
+    let (name, same) = names.flat_map(|name| [(name, true), (name, false)]).find(|(name, same)| tells(name, *same))?;
+    let program = place(&[name.to_owned()]);
+    let program = if same { program } else { format!("not({program})") };
+    // Of what is known, it looks at this alone.
+    let row = |walk: &Walk| {
+        let known = Record::new().with(name, said(walk, name) == Some(true));
+        walk.row(known.into(), Value::Bool(goes(walk)))
+    };
+    Some(Hole { place: key.to_owned(), rows: walks.iter().map(row).collect(), program })
 }
 
 /// Where ways may meet: how many operations each walk, those of the first way before those of

@@ -12,6 +12,8 @@ use crate::report::Report;
 pub enum Plan {
     /// The answer.
     Answer(Hole),
+    /// Runs end here without an answer.
+    Abstain,
     /// A way ends where it comes together with another; a round of a loop is over.
     End,
     /// One operation, or ways or rounds of them, and what comes after.
@@ -135,7 +137,7 @@ impl Plan {
     pub fn holes(&self) -> Vec<&Hole> {
         match self {
             Plan::Answer(hole) => vec![hole],
-            Plan::End => Vec::new(),
+            Plan::Abstain | Plan::End => Vec::new(),
             Plan::Step(step) => [step.action.holes(), step.then.holes()].concat(),
             Plan::Choice { test, yes, no } => [vec![test], yes.holes(), no.holes()].concat(),
         }
@@ -144,7 +146,7 @@ impl Plan {
     /// Every hole on which it depends which way is taken, in the order of the plan.
     pub fn predicates(&self) -> Vec<&Hole> {
         match self {
-            Plan::Answer(_) | Plan::End => Vec::new(),
+            Plan::Answer(_) | Plan::Abstain | Plan::End => Vec::new(),
             Plan::Step(step) => [step.predicates(), step.then.predicates()].concat(),
             Plan::Choice { test, yes, no } => [vec![test], yes.predicates(), no.predicates()].concat(),
         }
@@ -153,7 +155,7 @@ impl Plan {
     /// Every operation, in the order of the plan, those in ways and rounds after what they are in.
     pub fn steps(&self) -> Vec<&Step> {
         match self {
-            Plan::Answer(_) | Plan::End => Vec::new(),
+            Plan::Answer(_) | Plan::Abstain | Plan::End => Vec::new(),
             Plan::Step(step) => {
                 let inside = step.action.inside().into_iter().flat_map(Plan::steps);
                 [&**step].into_iter().chain(inside).chain(step.then.steps()).collect()
@@ -165,7 +167,7 @@ impl Plan {
     /// Every request, in the order of the plan.
     pub fn asks(&mut self) -> Vec<&mut Ask> {
         match self {
-            Plan::Answer(_) | Plan::End => Vec::new(),
+            Plan::Answer(_) | Plan::Abstain | Plan::End => Vec::new(),
             Plan::Step(step) => {
                 let Step { action, then, .. } = &mut **step;
                 action.asks().into_iter().chain(then.asks()).collect()
@@ -178,6 +180,7 @@ impl Plan {
     pub fn report(&self, report: &mut Report) {
         match self {
             Plan::Answer(hole) => report.stage("answer", "compiled", &hole.program),
+            Plan::Abstain => report.stage("the end", "abstains", "recordings end here without an output"),
             Plan::End => {}
             Plan::Step(step) => {
                 let (status, what) = step.action.words();

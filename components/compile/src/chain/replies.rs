@@ -9,6 +9,7 @@ use auto_schema::types::{Field, Type};
 
 use super::plan::{Ask, Plan};
 use super::values::{MOST_DEPTH, at, place, scalars, under};
+use super::walk::unclassed;
 use crate::bindings::auto::pass::guard::{Policy, calibrate};
 use crate::bindings::auto::pass::types::{Fault, Observation, Witness};
 use crate::fault;
@@ -85,7 +86,8 @@ fn errors(ask: &Ask, quantile: u32) -> Result<Option<Guard>, Fault> {
         }
     }
     let once = texts.values().filter(|groups| groups.len() == 1).count();
-    let forms = |text: &str| [Some(text.to_owned()), unclassed(text).map(str::to_owned)].into_iter().flatten();
+    let forms =
+        |text: &str| [Some(text.to_owned()), unclassed(text).map(|(_, rest)| rest.to_owned())].into_iter().flatten();
     if texts.len() == 1 || (!texts.is_empty() && texts.len() <= MOST_TEXTS && once * 2 <= texts.len()) {
         let labels: BTreeSet<String> = texts.keys().flat_map(|text| forms(text)).collect();
         let ty = Type::Enum(labels.into_iter().collect()).canonical();
@@ -95,16 +97,6 @@ fn errors(ask: &Ask, quantile: u32) -> Result<Option<Guard>, Fault> {
         forms(text).flat_map(move |form| groups.iter().map(move |group| (*group, Value::from(form.as_str()))))
     });
     calibrated(seen, quantile)
-}
-
-/// An error's text without the class of the exception that a recorder puts before it: a tool's
-/// process says the text alone.
-fn unclassed(text: &str) -> Option<&str> {
-    let (class, rest) = text.split_once(": ")?;
-    let named = |part: &str| part.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
-    let is_class = class.split('.').all(named)
-        && class.rsplit('.').next().is_some_and(|name| name.starts_with(|first: char| first.is_ascii_uppercase()));
-    (is_class && !rest.is_empty()).then_some(rest)
 }
 
 /// A guard of values that were seen in runs of these inputs; none where none were.
@@ -176,15 +168,6 @@ fn caught(member: &str, ty: Type, other: bool) -> Type {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_class_before_an_error_is_told_from_the_error() {
-        assert_eq!(unclassed("RuntimeError: no such id"), Some("no such id"));
-        assert_eq!(unclassed("requests.exceptions.HTTPError: 404: gone"), Some("404: gone"));
-        for text in ["no such id", "busy: later", "order 7: gone", "Error: ", "Not found: x", "tool-timeout: x"] {
-            assert_eq!(unclassed(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn booleans_that_never_change_are_tested() {

@@ -10,6 +10,9 @@ use super::hole::Row;
 use crate::bindings::auto::host::evidence::{Operation, Run};
 use crate::bindings::auto::pass::types::{Fault, Observation};
 
+/// The kind of what a run does last that ends without an output.
+pub const END: &str = "end without an output";
+
 /// The kind and name of an operation.
 pub type Key = (String, String);
 
@@ -39,7 +42,7 @@ pub struct Walk {
     /// What the operations gave, by the names they have for the program.
     pub known: Vec<(String, Value)>,
     input: Value,
-    steps: Rc<[Done]>,
+    steps: Rc<Vec<Done>>,
     /// The ways and rounds it is in, the innermost last.
     inside: Vec<Inside>,
 }
@@ -75,13 +78,40 @@ impl Done {
         }
         let failed = self.error.is_some();
         let value = if failed { Value::Null } else { self.output.clone() };
-        Record::new().with("error", self.error.clone()).with("failed", failed).with("value", value).into()
+        // A tool's process says the text alone, and a recorder the class of the exception too.
+        let error = self.error.as_deref().map(|text| unclassed(text).map_or(text, |(_, rest)| rest).to_owned());
+        Record::new().with("error", error).with("failed", failed).with("value", value).into()
     }
+}
+
+/// The class of the exception that a recorder puts before an error's text, and the text.
+pub fn unclassed(text: &str) -> Option<(&str, &str)> {
+    let (class, rest) = text.split_once(": ")?;
+    let named = |part: &str| part.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+    let is_class = class.split('.').all(named)
+        && class.rsplit('.').next().is_some_and(|name| name.starts_with(|first: char| first.is_ascii_uppercase()));
+    (is_class && !rest.is_empty()).then_some((class, rest))
 }
 
 impl Walk {
     /// A run from its beginning.
     pub fn new(run: &Run, known: &[Observation]) -> Result<Walk, Fault> {
+        Walk::of(run, known.iter().position(|one| one.input == run.input).unwrap_or_default())
+    }
+
+    /// A run that ended without an output, and not because an operation failed: that it ends is the
+    /// last that it does.
+    pub fn ending(run: &Run, group: usize) -> Result<Walk, Fault> {
+        let mut walk = Walk::of(run, group)?;
+        let end =
+            Done { kind: END.to_owned(), name: String::new(), input: Value::Null, output: Value::Null, error: None };
+        let mut steps: Vec<Done> = Rc::into_inner(walk.steps).unwrap_or_default();
+        steps.push(end);
+        walk.steps = Rc::new(steps);
+        Ok(walk)
+    }
+
+    fn of(run: &Run, group: usize) -> Result<Walk, Fault> {
         let json = |text: &str| Value::parse(text).map_err(|_| damaged("a recorded value"));
         let done = |step: &Operation| {
             Ok(Done {
@@ -93,10 +123,10 @@ impl Walk {
             })
         };
         Ok(Walk {
-            group: known.iter().position(|one| one.input == run.input).unwrap_or_default(),
+            group,
             input: json(&run.input)?,
             output: json(&run.output)?,
-            steps: run.steps.iter().map(done).collect::<Result<_, Fault>>()?,
+            steps: Rc::new(run.steps.iter().map(done).collect::<Result<_, Fault>>()?),
             at: 0,
             known: Vec::new(),
             inside: Vec::new(),
@@ -216,12 +246,24 @@ pub fn left(walks: impl Iterator<Item = Walk>) -> Vec<Walk> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_class_before_an_error_is_told_from_the_error() {
+        assert_eq!(unclassed("RuntimeError: no such id"), Some(("RuntimeError", "no such id")));
+        assert_eq!(
+            unclassed("requests.exceptions.HTTPError: 404: gone"),
+            Some(("requests.exceptions.HTTPError", "404: gone"))
+        );
+        for text in ["no such id", "busy: later", "order 7: gone", "Error: ", "Not found: x", "tool-timeout: x"] {
+            assert_eq!(unclassed(text), None, "{text}");
+        }
+    }
+
     fn walk(known: &[&str]) -> Walk {
         Walk {
             group: 0,
             input: Value::Null,
             output: Value::Null,
-            steps: Rc::new([]),
+            steps: Rc::default(),
             at: 0,
             known: known.iter().map(|name| ((*name).to_owned(), Value::Null)).collect(),
             inside: Vec::new(),

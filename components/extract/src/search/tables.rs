@@ -15,6 +15,9 @@ const MAX_COLUMNS: usize = 8;
 /// The most lists of each other sort.
 const MAX_DERIVED: usize = 4;
 
+/// The most fields of rows that have most or least of something.
+const MAX_EXTREMES: usize = 16;
+
 /// The most values of a field that rows are told apart by.
 const MAX_KINDS: usize = 4;
 
@@ -57,6 +60,7 @@ pub fn lists(roots: &[(Expr, Vec<Id>)], interner: &mut Interner) -> Vec<(Expr, V
         (2 * MAX_DERIVED, kept.iter().map(|(list, _)| list.clone()).collect()),
         (2 * MAX_DERIVED, kept.iter().flat_map(|(list, at)| tables[*at].numbers_of(list)).collect()),
         (MAX_DERIVED, products_of_pairs(&tables)),
+        (MAX_EXTREMES, tables.iter().flat_map(Table::extremes).collect()),
     ];
     let mut found = Vec::new();
     for (most, sort) in sorts {
@@ -76,6 +80,8 @@ pub fn is_made(list: &Expr) -> bool {
             matches!(**list, Expr::Each { .. }) || matches!(**body, Expr::Call(..))
         }
         Expr::Each { .. } => true,
+        // A field of the row that has most or least of something.
+        Expr::Field(row, _) => matches!(&**row, Expr::Call(Op::First, of) if matches!(of[..], [Expr::Each { .. }])),
         _ => false,
     }
 }
@@ -134,6 +140,23 @@ impl Table {
     fn numbers_of(&self, kept: &Expr) -> Vec<Expr> {
         let fields = self.numbers().filter(|field| field.key.is_some());
         fields.map(|field| each(Each::Map, kept, field.of_row(row()))).collect()
+    }
+
+    /// Every other field of the row that has least of a number, and of the one that has most; of equals
+    /// the first.
+    fn extremes(&self) -> Vec<Expr> {
+        let of_number = |by: &Field| {
+            let least = by.of_row(row());
+            let most = Expr::Call(Op::Neg, vec![least.clone()]);
+            [least, most].map(|order| Expr::Call(Op::First, vec![each(Each::SortBy, &self.list, order)]))
+        };
+        let named = self.numbers().filter(|field| field.key.is_some());
+        let rows = named.flat_map(|by| of_number(by).map(|row| (by.key.clone(), row)));
+        let fields = rows.flat_map(|(by, row)| {
+            let others = self.fields.iter().filter(move |field| field.key.is_some() && field.key != by);
+            others.map(move |field| field.of_row(row.clone()))
+        });
+        fields.collect()
     }
 
     fn numbers(&self) -> impl Iterator<Item = &Field> {
