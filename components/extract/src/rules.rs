@@ -55,6 +55,14 @@ impl List {
         ((tests + named) / LOG_UNIT + said + wrong, outputs.bits() + SLACK)
     }
 
+    /// Whether it has more tests than there are examples in which one computed leaf is not right: it is
+    /// paid with what that leaf explains, and tells a few examples from all others one by one.
+    pub fn tells_exceptions(&self, leaves: &[Leaf], wanted: Rows) -> bool {
+        let computed = leaves.iter().filter(|leaf| leaf.computed);
+        let fewest = computed.map(|leaf| (wanted & !leaf.rows).count_ones()).min();
+        fewest.is_some_and(|exceptions| self.rules.len() > exceptions.max(1) as usize)
+    }
+
     /// Puts a rule about a kind before the one about a size that stands before it, where no
     /// example is of both: what is blocked is so however small.
     fn kinds_first(&mut self, wanted: Rows) {

@@ -405,7 +405,12 @@ fn a_region_is_observed_from_its_first_input_to_its_last_output() {
     let steps = "m1 t1 m2".to_owned();
     assert_eq!(
         shown,
-        [("1", "2", None, steps.clone()), ("1", "4", None, steps.clone()), ("2", "3", Some("refused"), steps),]
+        [
+            ("1", "2", None, steps.clone()),
+            ("1", "4", None, steps.clone()),
+            ("1", "null", Some("it did not come to \"m2\""), "m1".to_owned()),
+            ("2", "3", Some("refused"), steps),
+        ]
     );
     assert_eq!(
         recorded.left_out,

@@ -273,9 +273,6 @@ fn eval_sets(
         };
         let bytes = read(name).map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        if text.trim().is_empty() {
-            return Err(located(refuse("bad-eval-set", at, format!("the eval set {name} has no case; leave it out"))));
-        }
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let place = format!("{name}:{}", number + 1);
             let bad = |error: auto_json::Error| refuse("bad-eval-set", place.clone(), error.to_string());

@@ -7,7 +7,7 @@
 
 use auto_schema::contract::GuardPolicy;
 
-use super::hole::Hole;
+use super::hole::{Hole, Told};
 use super::learn::Refusal;
 use super::plan::{Plan, Step};
 use super::{Chain, Failed, HeldOut, MOST_IN_VAIN};
@@ -94,8 +94,8 @@ impl Chain<'_> {
             self.holes.ahead(&plan.holes(), folds)?;
             let is_new = |hole: &&Hole| kept.iter().all(|refused| refused.at != hole.place);
             let computed = plan.steps().into_iter().filter_map(Step::computed).filter(is_new);
-            let Some((hole, tally)) = self.first_doubted(computed, folds)? else { break };
-            let why = untrue(tally);
+            let Some((hole, told)) = self.first_doubted(computed, folds)? else { break };
+            let why = untrue(told);
             let hole = hole.clone();
             self.holes.doubt(&hole, &why);
             match self.learn()? {
@@ -118,12 +118,12 @@ impl Chain<'_> {
         &self,
         holes: impl Iterator<Item = &'h Hole>,
         folds: &[Vec<usize>],
-    ) -> Result<Option<(&'h Hole, Tally)>, Fault> {
+    ) -> Result<Option<(&'h Hole, Told)>, Fault> {
         for hole in holes {
-            let tally = self.holes.held_out(hole, folds)?;
-            // What is seldom found again is no rule either.
-            if tally.is_doubted(self.contract) || tally.right * 4 < tally.rows * 3 {
-                return Ok(Some((hole, tally)));
+            let told = self.holes.held_out(hole, folds)?;
+            // What is not found again without some is no rule either.
+            if told.tally.is_doubted(self.contract) || is_seldom_found(told.without, told.tally.rows + told.without) {
+                return Ok(Some((hole, told)));
             }
         }
         Ok(None)
@@ -137,7 +137,7 @@ impl Chain<'_> {
             None => LEAST_TOLD,
         };
         for hole in plan.predicates() {
-            let Tally { right, wrong, .. } = self.holes.held_out(hole, folds)?;
+            let Told { tally: Tally { right, wrong, .. }, .. } = self.holes.held_out(hole, folds)?;
             let told = right + wrong;
             if right * u64::from(MILLION) < told * u64::from(least) {
                 let why = format!(
@@ -154,9 +154,9 @@ impl Chain<'_> {
         }
         let requests = plan.steps().into_iter().filter_map(Step::given);
         let doubted = self.first_doubted(requests, folds)?;
-        Ok(doubted.map(|(hole, tally)| {
+        Ok(doubted.map(|(hole, told)| {
             let why =
-                format!("{} is what it is given in all runs, but {}; record more runs", hole.program, untrue(tally));
+                format!("{} is what it is given in all runs, but {}; record more runs", hole.program, untrue(told));
             Refusal { at: hole.place.clone(), why }
         }))
     }
@@ -175,7 +175,7 @@ impl Chain<'_> {
                 tally.wrong, tally.rows
             ));
         }
-        if without_plan * 4 > tally.rows {
+        if is_seldom_found(without_plan, tally.rows) {
             return refuse(format!(
                 "for {without_plan} of {} held-out runs nothing is found without their fold, so the whole may fit by \
                  chance; record more runs",
@@ -186,10 +186,16 @@ impl Chain<'_> {
     }
 }
 
+/// Whether nothing is found without the fold of more than a quarter of the runs.
+fn is_seldom_found(without: u64, rows: u64) -> bool {
+    without * 4 > rows
+}
+
 /// What speaks against a program that all runs bear out.
-fn untrue(Tally { right, wrong, rows }: Tally) -> String {
-    let silent = rows - right - wrong;
-    format!(
-        "what is found without some of the runs is wrong on {wrong} of {rows} of those, and says nothing of {silent}"
-    )
+fn untrue(Told { tally: Tally { wrong, rows, .. }, without }: Told) -> String {
+    let missing = match without {
+        0 => String::new(),
+        without => format!(", and without the fold of {without} more nothing is found"),
+    };
+    format!("what is found without some of the runs is wrong on {wrong} of {rows} of those{missing}")
 }

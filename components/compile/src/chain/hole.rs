@@ -43,6 +43,15 @@ struct Found {
     text: String,
 }
 
+/// What was told of runs that were held out.
+#[derive(Clone, Copy, Default)]
+pub struct Told {
+    /// By programs that were found without them.
+    pub tally: Tally,
+    /// How many were of a fold without which none was found.
+    pub without: u64,
+}
+
 /// Fills holes, each problem once.
 pub struct Holes {
     /// The extractor's budget for one.
@@ -159,25 +168,30 @@ impl Holes {
         Ok(())
     }
 
-    /// What the programs that were found without each fold ([`Holes::ahead`]) say of its rows; nothing where
-    /// none was found.
-    pub fn held_out(&self, hole: &Hole, folds: &[Vec<usize>]) -> Result<Tally, Fault> {
-        let mut told = Tally::default();
+    /// What the programs that were found without each fold ([`Holes::ahead`]) say of its rows.
+    pub fn held_out(&self, hole: &Hole, folds: &[Vec<usize>]) -> Result<Told, Fault> {
+        let mut told = Told::default();
         for fold in folds {
             let (held, shown): (Vec<&Row>, Vec<&Row>) =
                 hole.rows.iter().partition(|row| fold.binary_search(&row.group).is_ok());
             let (Ok(held), Ok(shown)) = (observed(held.into_iter()), observed(shown.into_iter())) else { continue };
-            told.rows += held.len() as u64;
             let key = Digest::of(self.task(&shown).arguments.as_bytes());
-            let Some(Ok(found)) = self.searched.get(&key).filter(|_| !held.is_empty()) else { continue };
+            let Some(Ok(found)) = self.searched.get(&key) else {
+                told.without += held.len() as u64;
+                continue;
+            };
+            if held.is_empty() {
+                continue;
+            }
+            told.tally.rows += held.len() as u64;
             let module = emit(&found.program)?.module;
             let inputs: Vec<String> = held.iter().map(|one| one.input.clone()).collect();
             for (one, replay) in held.iter().zip(sandbox::run(&module, &inputs)?) {
                 match replay.outcome {
-                    Outcome::Answer(answer) if answer == one.outputs[0].output => told.right += 1,
+                    Outcome::Answer(answer) if answer == one.outputs[0].output => told.tally.right += 1,
                     // What is undefined abstains.
                     Outcome::Abstain(_) => {}
-                    _ => told.wrong += 1,
+                    _ => told.tally.wrong += 1,
                 }
             }
         }

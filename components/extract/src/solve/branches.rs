@@ -236,7 +236,7 @@ impl Solver<'_> {
             }
             lists.retain(|list| {
                 let (taken, explained) = list.bits(&leaves, &outputs);
-                taken <= explained && list.branches() < target.len()
+                taken <= explained && list.branches() < target.len() && !list.tells_exceptions(&leaves, all)
             });
             if !lists.is_empty() {
                 break;
