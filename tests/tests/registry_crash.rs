@@ -43,7 +43,7 @@ fn host(folder: &Path, arguments: &[&str]) -> Output {
 
 fn copy(shop: &Tool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["plain.cbin", "shout.cbin", "ours.pem", "next.pem", "auto-registry"] {
+    for name in ["plain.cbin", "shout.cbin", "ours.pem", "next.pem", "next.pem.pub", "auto-registry"] {
         let status = Command::new("cp").arg("-a").arg(shop.path(name)).arg(folder.path()).status().unwrap();
         assert!(status.success());
     }
@@ -156,6 +156,7 @@ fn whatever_else_changes_a_registry_and_is_killed_leaves_the_state_before_or_aft
     assert!(shop.run(&ADD).status.success());
     let changes = [
         ("registry tag shout --back-to 1 --key ours.pem", CALLS),
+        ("registry trust next.pem.pub", CALLS),
         ("registry rotate --key ours.pem --to next.pem", CALLS),
         // It only removes.
         ("registry gc --untagged", ["openat", "flock", "write", "unlink,unlinkat", "", ""]),

@@ -80,7 +80,7 @@ fn with_pin(old: &str, name: &str, digest: Digest) -> String {
     let end = lines[table + 1..].iter().position(|line| line.trim_start().starts_with('['));
     let end = end.map_or(lines.len(), |at| table + 1 + at);
     let is_it = |line: &&str| line.split('=').next().is_some_and(|key| [name, &quoted(name)].contains(&key.trim()));
-    match lines[table + 1..end].iter().position(|line| is_it(line)) {
+    match lines[table + 1..end].iter().position(is_it) {
         Some(at) => lines[table + 1 + at] = &line,
         None => lines.insert(table + 1, &line),
     }
