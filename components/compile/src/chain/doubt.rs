@@ -121,8 +121,7 @@ impl Chain<'_> {
     ) -> Result<Option<(&'h Hole, Told)>, Fault> {
         for hole in holes {
             let told = self.holes.held_out(hole, folds)?;
-            // What is not found again without some is no rule either.
-            if told.tally.is_doubted(self.contract) || is_seldom_found(told.without, told.tally.rows + told.without) {
+            if told.tally.is_doubted(self.contract) {
                 return Ok(Some((hole, told)));
             }
         }
@@ -175,7 +174,8 @@ impl Chain<'_> {
                 tally.wrong, tally.rows
             ));
         }
-        if is_seldom_found(without_plan, tally.rows) {
+        // Seldom found again: no plan without the fold of more than a quarter of the runs.
+        if without_plan * 4 > tally.rows {
             return refuse(format!(
                 "for {without_plan} of {} held-out runs nothing is found without their fold, so the whole may fit by \
                  chance; record more runs",
@@ -184,11 +184,6 @@ impl Chain<'_> {
         }
         None
     }
-}
-
-/// Whether nothing is found without the fold of more than a quarter of the runs.
-fn is_seldom_found(without: u64, rows: u64) -> bool {
-    without * 4 > rows
 }
 
 /// What speaks against a program that all runs bear out.
