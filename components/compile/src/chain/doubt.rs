@@ -161,7 +161,7 @@ impl Chain<'_> {
     }
 
     /// Why a whole is not believed: what was found without some of the runs does other than those, or
-    /// nothing was found without most of them.
+    /// nothing was found without the fold of more than a quarter of them.
     fn doubted_whole(&self, tally: Tally, without_plan: u64) -> Option<Refusal> {
         if !self.may_doubt() {
             return None;
@@ -174,7 +174,6 @@ impl Chain<'_> {
                 tally.wrong, tally.rows
             ));
         }
-        // Seldom found again: no plan without the fold of more than a quarter of the runs.
         if without_plan * 4 > tally.rows {
             return refuse(format!(
                 "for {without_plan} of {} held-out runs nothing is found without their fold, so the whole may fit by \

@@ -108,17 +108,17 @@ pub fn compiled(
     let mut walks: Vec<Walk> = runs.iter().map(|run| Walk::new(run, &known)).collect::<Result<_, Fault>>()?;
     let gave_up = recorded.iter().filter(|run| run.error.is_some()).map(|run| Walk::new(run, &known));
     let gave_up: Vec<Walk> = gave_up.collect::<Result<_, Fault>>()?;
-    let ending = if contract.version == 0 { Vec::new() } else { ending(&recorded, &known) };
+    let mut ending = if contract.version == 0 { Vec::new() } else { ending(&recorded, &known) };
+    if !ending.is_empty() && (ending.len() as u64) * u64::from(MILLION) <= (recorded.len() as u64) * u64::from(SELDOM) {
+        let why = format!("{} recordings end without an output, and are too few to count", ending.len());
+        report.remark("evidence", why);
+        ending.clear();
+    }
     let inputs: BTreeSet<&str> = ending.iter().map(|run| run.input.as_str()).collect();
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).chain(inputs).collect();
-    if (ending.len() as u64) * u64::from(MILLION) > (recorded.len() as u64) * u64::from(SELDOM) {
-        for run in &ending {
-            let group = inputs.iter().position(|input| *input == run.input).unwrap_or_default();
-            walks.push(Walk::ending(run, group)?);
-        }
-    } else if !ending.is_empty() {
-        report
-            .remark("evidence", format!("{} recordings end without an output, and are too few to count", ending.len()));
+    for run in &ending {
+        let group = inputs.iter().position(|input| *input == run.input).unwrap_or_default();
+        walks.push(Walk::ending(run, group)?);
     }
     let mut holes = Holes::new(config.steps);
     let mut chain = Chain {
