@@ -58,7 +58,10 @@ pub fn build_tests(workspace: &Workspace) -> Result<()> {
     eprintln!("building the components of the tests");
     let mut command = workspace.cargo(["build", "--quiet", "--profile", "component", "--target", TARGET]);
     command.args(["--target-dir", "target/wasm", "-p", "auto-lies", "--examples"]);
-    run(command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(workspace)?).env_remove("RUSTFLAGS"))?;
+    run(command
+        .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(workspace)?)
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_INCREMENTAL"))?;
     let sources = workspace.path("tests/passes/lies/examples");
     for entry in std::fs::read_dir(&sources).with_context(|| format!("could not read {}", sources.display()))? {
         let path = entry?.path();
@@ -71,18 +74,19 @@ pub fn build_tests(workspace: &Workspace) -> Result<()> {
 }
 
 /// The `cargo` command for one crate. The crate type is narrowed to `cdylib`: with an
-/// `rlib` beside it cargo leaves link-time optimisation out.
+/// `rlib` beside it cargo leaves link-time optimisation out. Whether the host is built
+/// incrementally changes no byte of a component.
 fn cargo_rustc(workspace: &Workspace, component: &Component, flags: &str) -> Command {
     let mut command = workspace.cargo(["rustc", "--quiet", "--profile", "component", "--crate-type", "cdylib"]);
     command.args(["--target", TARGET, "--target-dir", "target/wasm", "-p", &component.package]);
-    command.env("CARGO_ENCODED_RUSTFLAGS", flags).env_remove("RUSTFLAGS");
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags).env_remove("RUSTFLAGS").env_remove("CARGO_INCREMENTAL");
     command
 }
 
 /// The lints on what only the wasm target compiles.
 pub fn clippy(workspace: &Workspace) -> Result<Command> {
     let mut command = workspace.cargo(["clippy", "--profile", "component", "--lib"]);
-    command.args(["--target", TARGET, "--target-dir", "target/wasm"]);
+    command.args(["--target", TARGET, "--target-dir", "target/wasm"]).env_remove("CARGO_INCREMENTAL");
     for component in workspace.component_crates()? {
         command.args(["-p", &component.package]);
     }
