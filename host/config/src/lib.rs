@@ -27,9 +27,14 @@
 //! folder = "skill"
 //! prompt = "File what is in inbox."
 //! agent = ["python3", "agent.py"]
+//!
+//! [jobs]
+//! backend = "slurm"
+//! partition = "short"
 //! ```
 
 mod evolve;
+mod jobs;
 mod learning;
 mod policy;
 mod spec;
@@ -40,7 +45,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use auto_files::regular;
-use auto_json::Value;
+use auto_json::{Record, Value};
 use auto_registry::Policy;
 use auto_schema::digest::Digest;
 use auto_schema::shown_path;
@@ -68,6 +73,8 @@ pub struct Config {
     pub cache: Cache,
     /// `[learning]`
     pub learning: Learning,
+    /// `[jobs]`, every default filled in; none where there is no such table.
+    pub jobs: Option<Record>,
 }
 
 /// Where artifacts come from and who signs them.
@@ -163,7 +170,7 @@ impl Config {
         let (file, folder) = (shown_path(path), auto_files::folder_of(path));
         let whole = table::Source::parse(text, &file)?;
         let root = whole.root();
-        root.only(&["registry", "limits", "passes", "cache", "learning"])?;
+        root.only(&["registry", "limits", "passes", "cache", "learning", "jobs"])?;
         let mut config = Config::default();
         if let Some(table) = root.table("registry")? {
             table.only(&["path", "remote", "key", "token_file", "policy"])?;
@@ -187,6 +194,7 @@ impl Config {
         if let Some(table) = root.table("learning")? {
             config.learning = learning::read(&table, folder)?;
         }
+        config.jobs = root.table("jobs")?.map(|table| jobs::read(&table, folder)).transpose()?;
         if let Some(table) = root.table("cache")? {
             table.only(&["folder", "bytes"])?;
             let place = table.text("folder")?.map(|path| folder.join(path));

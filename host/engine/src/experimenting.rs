@@ -44,7 +44,7 @@ impl Batch {
         if let Some(results) = journal.next(call).map_err(failed)? {
             return Ok(results);
         }
-        let known = experiments.known(&self.backend, &self.experiments);
+        let known = experiments.known(&self.experiments);
         if !known && self.experiments.iter().any(|experiment| experiment.costs) {
             journal.intend(call).map_err(failed)?;
         }

@@ -139,10 +139,10 @@ fn temporary(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
             .suffix(SUFFIX)
             .permissions(Permissions::from_mode(mode))
             .tempfile_in(folder)?;
-        // A file system without locks has nobody remove anything either.
-        let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
-        // Somebody may have taken it for abandoned before it was locked.
-        if file.as_file().metadata()?.nlink() > 0 {
+        // Somebody may have taken it for abandoned before it was locked, and has removed it or is
+        // about to. A file system without locks has nobody remove anything.
+        let locked = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
+        if locked != Err(rustix::io::Errno::WOULDBLOCK) && file.as_file().metadata()?.nlink() > 0 {
             return Ok(file);
         }
     }

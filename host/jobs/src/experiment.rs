@@ -51,7 +51,7 @@ pub enum Ending {
     Signalled(i32),
     /// Killed, with everything that it had started.
     TimedOut,
-    /// `cpu`, `output`, `files`.
+    /// `cpu`, `memory`, `output`, `files`, `fuel`.
     OverLimit(String),
 }
 
@@ -113,9 +113,11 @@ impl Experiment {
         Ok(())
     }
 
-    /// What it is known by: equal ones are run once in a run.
-    pub fn key(&self, backend: &str) -> Digest {
-        Digest::of(Value::from(self.to_record().with("backend", backend)).canonical().as_str().as_bytes())
+    /// What it is known by, wherever it is run: the digest of its files (what is measured, what
+    /// measures, what it is measured on), its command, its limits and its environment, which holds the
+    /// seed. Equal ones are run once in a run.
+    pub fn key(&self) -> Digest {
+        Digest::of(Value::from(self.to_record()).canonical().as_str().as_bytes())
     }
 
     fn to_record(&self) -> Record {
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn everything_that_may_change_what_comes_of_it_is_in_its_key() {
-        let key = experiment().key("process");
+        let key = experiment().key();
         let changes: [&dyn Fn(&mut Experiment); 6] = [
             &|one| one.command.push("x".into()),
             &|one| one.environment[0].1 = "2".into(),
@@ -262,9 +264,8 @@ mod tests {
         for change in changes {
             let mut one = experiment();
             change(&mut one);
-            assert_ne!(one.key("process"), key);
+            assert_ne!(one.key(), key);
         }
-        assert_ne!(experiment().key("slurm"), key);
-        assert_eq!(Experiment { costs: true, ..experiment() }.key("process"), key);
+        assert_eq!(Experiment { costs: true, ..experiment() }.key(), key);
     }
 }

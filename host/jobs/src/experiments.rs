@@ -1,6 +1,7 @@
 //! The experiments of one run: each is run once, whatever a crash does, and no more than the run
 //! may start.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,22 +12,11 @@ use auto_files::regular;
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 
+use crate::backend::{Backend, Job, State};
 use crate::blobs::Blobs;
 use crate::experiment::{Experiment, Outcome};
 use crate::fault::Fault;
-
-/// Where experiments are run.
-pub trait Backend: Send + Sync {
-    /// Its name in `auto:host/experiments.backend`.
-    fn name(&self) -> &str;
-
-    /// How many it runs at once.
-    fn at_once(&self) -> usize;
-
-    /// Runs one; what it leaves goes to the blobs. `folder` is its own, is not there yet, and goes
-    /// afterwards. A fault is one of the machine, or a command that is not there.
-    fn run(&self, experiment: &Experiment, blobs: &Blobs, folder: &Path) -> Result<Outcome, Fault>;
-}
+use crate::place::clear;
 
 /// The most bytes of what is written down of one.
 const RECORD_BYTES: u64 = 4 << 20;
@@ -35,12 +25,18 @@ const RECORD_BYTES: u64 = 4 << 20;
 const ATTEMPTS: u32 = 3;
 /// The wait before the second attempt; it doubles.
 const BACKOFF: Duration = Duration::from_millis(200);
+/// The longest wait between two looks at a job.
+const LOOK: Duration = Duration::from_millis(20);
+/// The name of the backend that runs commands, in `auto:host/experiments.backend`.
+const COMMANDS: &str = "process";
 
 /// The experiments of a run.
 pub struct Experiments {
     run: PathBuf,
     blobs: Blobs,
     backends: Vec<Arc<dyn Backend>>,
+    /// What `process` is in this run.
+    configured: Option<Arc<dyn Backend>>,
     /// The most that may be started.
     budget: u32,
 }
@@ -56,20 +52,27 @@ enum Work<'e> {
 impl Experiments {
     /// Those of a run's folder, of which at most `budget` are started.
     pub fn of(run: &Path, backends: Vec<Arc<dyn Backend>>, budget: u32) -> Experiments {
-        Experiments { run: run.to_owned(), blobs: Blobs::of(run), backends, budget }
+        Experiments { run: run.to_owned(), blobs: Blobs::of(run), backends, configured: None, budget }
+    }
+
+    /// What is to be run as a process is run there instead.
+    pub fn with_configured(self, backend: Arc<dyn Backend>) -> Experiments {
+        Experiments { configured: Some(backend), ..self }
     }
 
     /// Whether all of them are known already, so that running them costs nothing.
-    pub fn known(&self, backend: &str, experiments: &[Experiment]) -> bool {
-        experiments.iter().all(|experiment| self.kept(experiment, experiment.key(backend)).is_some())
+    pub fn known(&self, experiments: &[Experiment]) -> bool {
+        experiments.iter().all(|experiment| self.kept(experiment, experiment.key()).is_some())
     }
 
     /// Runs all and gives what came of each, in order.
     /// Codes of all: `unknown-backend`, `bad-experiment`, `no-blob`, `blob-damaged`, `machine`; of one:
     /// `experiment-budget`, `no-command`, `machine`.
     pub fn run(&self, backend: &str, experiments: &[Experiment]) -> Result<Vec<Result<Outcome, Fault>>, Fault> {
-        let Some(runs) = self.backends.iter().find(|known| known.name() == backend) else {
-            let known: Vec<&str> = self.backends.iter().map(|known| known.name()).collect();
+        let configured = self.configured.as_ref().filter(|_| backend == COMMANDS);
+        let Some(runs) = configured.or_else(|| self.backends.iter().find(|known| known.name() == backend)) else {
+            let known = self.configured.iter().map(|_| COMMANDS).chain(self.backends.iter().map(|known| known.name()));
+            let known: Vec<&str> = known.collect();
             let message = format!("there is no backend {backend}; this run has {}", known.join(", "));
             return Err(Fault::new("unknown-backend", message));
         };
@@ -77,7 +80,7 @@ impl Experiments {
             experiment.check()?;
             experiment.files.iter().try_for_each(|file| self.blobs.get(file.digest).map(drop))?;
         }
-        let work = self.plan(backend, experiments);
+        let work = self.plan(experiments);
         let results = side_by_side(runs.at_once(), &work, |work| match work {
             Work::Known(result) => Some(result.clone()),
             Work::Same(_) => None,
@@ -92,15 +95,17 @@ impl Experiments {
         Ok(results.collect())
     }
 
-    /// What has to be started, within the budget.
-    fn plan<'e>(&self, backend: &str, experiments: &'e [Experiment]) -> Vec<Work<'e>> {
-        let keys: Vec<Digest> = experiments.iter().map(|experiment| experiment.key(backend)).collect();
+    /// What has to be started, within the budget: a place in it is taken before anything is.
+    fn plan<'e>(&self, experiments: &'e [Experiment]) -> Vec<Work<'e>> {
+        let keys: Vec<Digest> = experiments.iter().map(Experiment::key).collect();
         let mut started = self.started();
         let mut work = Vec::with_capacity(keys.len());
         for (at, (experiment, key)) in experiments.iter().zip(&keys).enumerate() {
             work.push(match (self.kept(experiment, *key), keys[..at].iter().position(|earlier| earlier == key)) {
                 (Some(outcome), _) => Work::Known(Ok(outcome)),
                 (None, Some(first)) => Work::Same(first),
+                // It has its place already, from before the run was cut off.
+                (None, None) if self.work(*key).exists() && self.budget > 0 => Work::Run(experiment, *key),
                 (None, None) if started >= self.budget => {
                     let message = format!("the run may start {} experiments, and has", self.budget);
                     Work::Known(Err(Fault::new("experiment-budget", message)))
@@ -115,20 +120,76 @@ impl Experiments {
     }
 
     fn run_one(&self, backend: &dyn Backend, experiment: &Experiment, key: Digest) -> Result<Outcome, Fault> {
-        let folder = self.run.join("work").join(&key.to_string()[..16]);
+        let work = self.work(key);
         let mut wait = BACKOFF;
-        for attempt in 1.. {
-            match backend.run(experiment, &self.blobs, &folder) {
+        for attempt in begun(&work).max(1).. {
+            let job = self.job(key, attempt, experiment.limits.seconds);
+            match self.attempt(backend, &job, experiment) {
                 Ok(outcome) => {
                     let outcome = Outcome { attempts: attempt, ..outcome };
-                    return self.keep(key, &outcome).map(|()| outcome);
+                    self.keep(key, &outcome)?;
+                    // What cannot be removed is in nobody's way.
+                    let _ = clear(&work);
+                    return Ok(outcome);
                 }
-                Err(fault) if fault.passing && attempt < ATTEMPTS => thread::sleep(wait),
-                Err(fault) => return Err(fault),
+                // It stays where it is, and is found again.
+                Err(fault) if fault.code == "unreachable" => return Err(fault),
+                Err(fault) => {
+                    let _ = backend.cancel(&job);
+                    if !fault.passing || attempt >= ATTEMPTS {
+                        let _ = clear(&work);
+                        return Err(fault);
+                    }
+                    // The next attempt is another job; its folder says that it was begun.
+                    let _ = std::fs::create_dir_all(work.join((attempt + 1).to_string()));
+                    thread::sleep(wait);
+                }
             }
             wait *= 2;
         }
         Err(Fault::machine("no attempt was made", key))
+    }
+
+    /// Has a job run to its end.
+    fn attempt(&self, backend: &dyn Backend, job: &Job, experiment: &Experiment) -> Result<Outcome, Fault> {
+        backend.submit(job, experiment, &self.blobs)?;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match backend.poll(job)? {
+                State::Ended => return backend.collect(job, experiment, &self.blobs),
+                State::Lost(why) => return Err(Fault::lost(&job.name, &why)),
+                State::Queued | State::Running => thread::sleep(pause),
+            }
+            pause = (pause * 2).min(LOOK);
+        }
+    }
+
+    /// Ends the jobs of a run that was cut off, wherever they are.
+    pub fn cancel(&self) -> Result<(), Fault> {
+        let Some(backend) = &self.configured else { return Ok(()) };
+        for entry in std::fs::read_dir(self.run.join("work")).into_iter().flatten().flatten() {
+            let Ok(key) = entry.file_name().into_string() else { continue };
+            for attempt in 1..=begun(&entry.path()) {
+                backend.cancel(&self.named(&key, attempt, 0))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&self, key: Digest) -> PathBuf {
+        self.run.join("work").join(&key.to_string()[..16])
+    }
+
+    fn job(&self, key: Digest, attempt: u32, seconds: u32) -> Job {
+        self.named(&key.to_string()[..16], attempt, seconds)
+    }
+
+    /// The run is told by where it is: two that were given the same have jobs of their own.
+    fn named(&self, key: &str, attempt: u32, seconds: u32) -> Job {
+        let place = std::path::absolute(&self.run).unwrap_or_else(|_| self.run.clone());
+        let run = Digest::of(place.as_os_str().as_encoded_bytes()).to_string();
+        let folder = place.join("work").join(key).join(attempt.to_string());
+        Job { name: format!("auto-{}-{key}-{attempt}", &run[..12]), folder, seconds }
     }
 
     fn folder(&self) -> PathBuf {
@@ -139,11 +200,17 @@ impl Experiments {
         self.folder().join(format!("{key}.json"))
     }
 
-    /// How many came to an end in this run, in this process or one before.
+    /// How many came to an end in this run, in this process or one before, and how many were begun
+    /// and did not.
     fn started(&self) -> u32 {
-        let files = std::fs::read_dir(self.folder()).into_iter().flatten().flatten();
-        let count = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "json")).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
+        let names = |folder: PathBuf| {
+            let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            files.filter_map(|file| file.file_name().into_string().ok())
+        };
+        let ended = names(self.folder()).filter(|name| name.ends_with(".json"));
+        let ended = ended.filter_map(|name| name.get(..16).map(str::to_owned));
+        let all: BTreeSet<String> = ended.chain(names(self.run.join("work"))).collect();
+        u32::try_from(all.len()).unwrap_or(u32::MAX)
     }
 
     fn keep(&self, key: Digest, outcome: &Outcome) -> Result<(), Fault> {
@@ -161,6 +228,12 @@ impl Experiments {
         let whole = record(key, outcome.to_value()) == text && experiment.check().is_ok();
         (whole && blobs.all(|digest| self.blobs.get(digest).is_ok())).then_some(outcome)
     }
+}
+
+/// The last attempt that was begun; 0 before the first.
+fn begun(work: &Path) -> u32 {
+    let names = std::fs::read_dir(work).into_iter().flatten().flatten();
+    names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).max().unwrap_or(0)
 }
 
 fn record(key: Digest, outcome: Value) -> String {

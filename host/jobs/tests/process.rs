@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use auto_jobs::{Backend, Blobs, Ending, Experiment, Experiments, Fault, File, Limits, Outcome, Process, Settings};
+use auto_jobs::{
+    Backend, Blobs, Ending, Experiment, Experiments, Fault, File, Job, Limits, Outcome, Process, Settings, State,
+};
 use auto_schema::digest::Digest;
 use tempfile::TempDir;
 
@@ -98,7 +99,9 @@ fn a_command_that_fails_is_an_outcome_and_one_that_is_not_there_a_fault() {
         ("while :; do :; done", Ending::OverLimit("cpu".to_owned())),
         ("sleep 100", Ending::TimedOut),
     ] {
-        let limits = Limits { seconds: 4, cpu_seconds: 1, ..LIMITS };
+        // However busy the machine is, what is no sleep ends by itself.
+        let seconds = if ending == Ending::TimedOut { 2 } else { 60 };
+        let limits = Limits { seconds, cpu_seconds: 1, ..LIMITS };
         let outcome = bench.run(&Experiment { limits, ..shell(script) });
         assert_eq!(outcome.ending, ending, "{script}: {}", bench.text(outcome.stderr));
     }
@@ -136,6 +139,20 @@ fn nothing_that_a_command_started_outlives_it() {
     std::thread::sleep(Duration::from_millis(1_600));
     let held = away.isolation.iter().any(|kept| kept == "process-namespace");
     assert!(!held || !marker.exists(), "{:?}", away.isolation);
+}
+
+#[test]
+fn so_many_processes_and_no_more() {
+    let bench = Bench::new();
+    let few = Process::new(Settings { processes: 20, ..Settings::default() });
+    let script = "for i in $(seq 40); do sleep 20 & done; wait";
+    let limits = Limits { seconds: 4, ..LIMITS };
+    let experiment = Experiment { limits, ..shell(script) };
+    let outcome = bench.with(Arc::new(few), 9).run("process", &[experiment]).unwrap().remove(0).unwrap();
+    let said = bench.text(outcome.stderr);
+    let held = outcome.isolation.iter().any(|kept| kept == "process-count");
+    assert_eq!(said.contains("fork"), held, "{:?}: {said}", outcome.isolation);
+    assert!(outcome.ending != Ending::Exited(0), "{:?}", outcome.ending);
 }
 
 #[test]
@@ -181,7 +198,7 @@ fn equal_experiments_are_run_once_and_never_again() {
     let both = bench.experiments().run("process", &[experiment.clone(), experiment.clone()]).unwrap();
     assert_eq!((runs(), &both[0]), (1, &both[1]));
     // Another process, later.
-    assert!(bench.experiments().known("process", std::slice::from_ref(&experiment)));
+    assert!(bench.experiments().known(std::slice::from_ref(&experiment)));
     assert_eq!((Ok(bench.run(&experiment)), runs()), (both[0].clone(), 1));
     // What was written down is believed only if it is whole.
     let records = || fs::read_dir(bench.folder.path().join("experiments")).unwrap();
@@ -209,7 +226,16 @@ fn no_more_are_started_than_the_run_may() {
 }
 
 /// A machine that fails so often before it works.
-struct Shaky(AtomicU32);
+struct Shaky {
+    left: AtomicU32,
+    process: Process,
+}
+
+impl Shaky {
+    fn new(failures: u32) -> Shaky {
+        Shaky { left: AtomicU32::new(failures), process: Process::new(Settings::default()) }
+    }
+}
 
 impl Backend for Shaky {
     fn name(&self) -> &str {
@@ -220,13 +246,25 @@ impl Backend for Shaky {
         1
     }
 
-    fn run(&self, experiment: &Experiment, blobs: &Blobs, folder: &Path) -> Result<Outcome, Fault> {
-        let left = self.0.load(Ordering::Relaxed);
+    fn submit(&self, job: &Job, experiment: &Experiment, blobs: &Blobs) -> Result<(), Fault> {
+        self.process.submit(job, experiment, blobs)
+    }
+
+    fn poll(&self, job: &Job) -> Result<State, Fault> {
+        let left = self.left.load(Ordering::Relaxed);
         if left > 0 {
-            self.0.store(left - 1, Ordering::Relaxed);
+            self.left.store(left - 1, Ordering::Relaxed);
             return Err(Fault { code: "machine", message: "it shakes".to_owned(), passing: true });
         }
-        Process::new(Settings::default()).run(experiment, blobs, folder)
+        self.process.poll(job)
+    }
+
+    fn cancel(&self, job: &Job) -> Result<(), Fault> {
+        self.process.cancel(job)
+    }
+
+    fn collect(&self, job: &Job, experiment: &Experiment, blobs: &Blobs) -> Result<Outcome, Fault> {
+        self.process.collect(job, experiment, blobs)
     }
 }
 
@@ -234,7 +272,7 @@ impl Backend for Shaky {
 fn what_the_machine_did_is_tried_again_so_often_and_is_no_failed_run() {
     for (failures, attempts) in [(0, Some(1)), (2, Some(3)), (3, None)] {
         let bench = Bench::new();
-        let shaky = bench.with(Arc::new(Shaky(AtomicU32::new(failures))), 9);
+        let shaky = bench.with(Arc::new(Shaky::new(failures)), 9);
         let result = shaky.run("shaky", &[shell("exit 1")]).unwrap().remove(0);
         match attempts {
             Some(attempts) => {

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use auto_engine::{Blobs, Experiments, Job, Teacher};
 use auto_files::{Lock, regular};
-use auto_jobs::{Process, Settings};
+use auto_jobs::Settings;
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 use auto_schema::{shown, shown_path};
 
-use super::page;
+use super::{backend, page};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
@@ -55,6 +55,15 @@ pub struct Run {
 }
 
 impl Plan {
+    /// The same, where the configuration says that commands are run. One that merely lies there names
+    /// none.
+    pub fn on(mut self, global: &Global) -> Plan {
+        if let Some(jobs) = global.file.jobs.as_ref().filter(|_| global.config.is_some()) {
+            self.host.set("jobs", jobs.clone());
+        }
+        self
+    }
+
     /// Makes the folder of the run, or finds it.
     pub fn start(self, runs: &Path) -> Result<Run, Failure> {
         let inputs = self
@@ -202,10 +211,21 @@ impl Run {
             (false, Some(earlier)) => acted(&ended.report.report, &earlier),
             (false, None) => ended.report.report.clone(),
         };
+        let report = self.on_its_backend(report);
         self.keep(&report)?;
         let _ = fs::remove_dir(self.folder.join("work"));
         let done = ended.close().report;
         Ok(if is_run { report } else { done })
+    }
+
+    /// A driver does not know where its commands were run.
+    fn on_its_backend(&self, report: Value) -> Value {
+        match (self.host("jobs"), report.as_record()) {
+            (Some(jobs), Some(record)) if record.get("backend").is_some() => {
+                record.clone().with("backend", backend::name(jobs)).into()
+            }
+            _ => report,
+        }
     }
 
     /// When it was started, where that matters. Code: `run-damaged`.
@@ -264,9 +284,14 @@ impl Run {
             settings.environment.insert(name.to_owned(), value);
         }
         let budget = self.host("max_experiments").and_then(Value::as_u64).and_then(|most| u32::try_from(most).ok());
-        let process = Arc::new(Process::new(settings));
+        let backend = backend::backend(self.host("jobs"), settings)?;
         let budget = if starts { budget.unwrap_or(u32::MAX) } else { 0 };
-        Ok(Experiments::of(&self.folder, vec![process], budget))
+        let experiments = Experiments::of(&self.folder, Vec::new(), budget).with_configured(backend);
+        // Whoever gives a run up leaves nothing running.
+        if !starts {
+            experiments.cancel().map_err(unkept)?;
+        }
+        Ok(experiments)
     }
 }
 

@@ -2,6 +2,7 @@
 //! of its own, which holds everything that it was given, asked, tried and decided.
 
 mod act;
+mod backend;
 mod diff;
 mod egress;
 mod evolve;

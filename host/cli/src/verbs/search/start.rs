@@ -56,7 +56,7 @@ impl Start {
         let runs = self.runs.folder(global);
         let run = match &self.resume {
             Some(id) => Run::load(&runs, id)?,
-            None => plan()?.ok_or_else(|| untold(table))?.start(&runs)?,
+            None => plan()?.ok_or_else(|| untold(table))?.on(global).start(&runs)?,
         };
         if run.kind() != kind {
             let message = format!("the run {} is of `search {}`", run.id, run.verb());
