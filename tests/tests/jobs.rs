@@ -1,5 +1,6 @@
-//! A whole search whose commands are run somewhere else: the real `auto-host`, a real Slurm, and a
-//! submitter that is killed. What comes of it is what comes of it on one machine, byte for byte.
+//! A whole search whose commands are run somewhere else: the real `auto-host`, a real Slurm, a stand-in
+//! for a cluster, the sandbox, a run that was recorded. What comes of it is what comes of it on one
+//! machine, byte for byte.
 
 #[path = "../../host/jobs/tests/cluster/mod.rs"]
 mod cluster;
@@ -161,6 +162,145 @@ esac";
     let records = fs::read_dir(there.run().join("experiments")).unwrap().flatten();
     let again = records.filter(|one| !fs::read_to_string(one.path()).unwrap().contains("\"attempts\":1"));
     assert!(again.count() > 0, "{:?}", cluster.jobs());
+}
+
+/// `[jobs]` for the stand-in for `kubectl`; the bench's folder is the volume.
+fn kubernetes(bench: &Bench, tricks: &str) -> String {
+    fs::create_dir(bench.path("cluster")).unwrap();
+    fs::write(bench.path("cluster/tricks"), tricks).unwrap();
+    let script = auto_tests::root().join("host/jobs/tests/kubectl.py");
+    let words = [script, bench.path("cluster"), bench.folder.path().to_owned()];
+    let words: Vec<String> = words.iter().map(|word| format!("{:?}", word.display().to_string())).collect();
+    format!(
+        "[jobs]\nbackend = \"kubernetes\"\nkubectl = [\"python3\", {}]\nimage = \"python:3.12\"\nclaim = \"runs\"\n\
+         folder = \".\"\nnamespace = \"lab\"\nservice_account = \"searcher\"\ncpus = 2\npoll_seconds = 1\nsettle_seconds = 20\n",
+        words.join(", ")
+    )
+}
+
+#[test]
+fn on_kubernetes_the_lineage_is_the_same_and_every_manifest_is_one_by_the_published_schema() {
+    let (here, there) = (Bench::new(""), Bench::new(""));
+    let jobs = kubernetes(&there, "well well twice well early well well lose late well well well");
+    fs::write(there.path("auto.toml"), format!("{jobs}{EVOLVE}")).unwrap();
+    for bench in [&here, &there] {
+        let text = fs::read_to_string(bench.path("auto.toml")).unwrap();
+        fs::write(bench.path("auto.toml"), text.replace("max_generations = 4", "max_generations = 2")).unwrap();
+    }
+    let (_, expected) = here.said(&SEARCH);
+    let (exit, report) = there.said(&SEARCH);
+    assert_eq!(exit, 0, "{:?}", report.get("message"));
+    assert_eq!(found(&report).canonical().as_str(), found(&expected).canonical().as_str());
+    let manifests = there.path("cluster/manifests");
+    assert!(fs::read_dir(&manifests).unwrap().count() > there.ended(), "one was lost and submitted again");
+    let Some(packages) = auto_tests::outside::python("kubernetes-validate", &["kubernetes-validate"]) else { return };
+    let output = Command::new("python3").args(["-c", VALIDATE]).arg(&manifests).env("PYTHONPATH", packages).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("all good"), "{output:?}");
+}
+
+/// Holds every manifest against the schema of an older version of Kubernetes and of the newest that is
+/// known, and says that the validator refuses one with a key too many.
+const VALIDATE: &str = r#"
+import json, pathlib, sys
+import kubernetes_validate as validator
+
+manifests = [json.loads(path.read_text()) for path in pathlib.Path(sys.argv[1]).iterdir()]
+assert manifests
+for version in ["1.27", validator.latest_version()]:
+    for manifest in manifests:
+        validator.validate(manifest, version, strict=True)
+    wrong = json.loads(json.dumps(manifests[0]))
+    wrong["spec"]["template"]["spec"]["restart"] = "Never"
+    try:
+        validator.validate(wrong, version, strict=True)
+        sys.exit("a key that is not there was let through")
+    except validator.ValidationError:
+        pass
+print("all good", len(manifests))
+"#;
+
+#[test]
+fn values_that_are_handed_on_are_in_no_manifest() {
+    let bench = Bench::new("");
+    let jobs = kubernetes(&bench, "well");
+    let evolve = EVOLVE.replace("seed = 7", "seed = 7\npass_environment = [\"TOKEN\"]");
+    fs::write(bench.path("auto.toml"), format!("{jobs}{evolve}")).unwrap();
+    let output = bench.host(&SEARCH).env("TOKEN", "s3cret-value").output().unwrap();
+    let why = Value::parse(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), why.get("code").and_then(Value::as_text)), (Some(2), Some("no-secret")), "{why}");
+    assert!(!bench.path("cluster/manifests").exists());
+}
+
+#[test]
+fn a_recorded_run_is_replayed_without_running_anything_and_what_it_lacks_is_refused() {
+    let made = Bench::new("");
+    let (_, expected) = made.said(&SEARCH);
+    let jobs = format!("[jobs]\nbackend = \"replay\"\nfrom = {:?}", made.run().display().to_string());
+    let again = Bench::new(&jobs);
+    // With no path to a program, nothing can be run.
+    let empty = again.path("empty");
+    fs::create_dir(&empty).unwrap();
+    let output = again.host(&SEARCH).env("PATH", &empty).output().unwrap();
+    let report = Value::parse(&output.stdout).unwrap();
+    assert_eq!(found(&report).canonical().as_str(), found(&expected).canonical().as_str());
+    assert_eq!(again.ended(), made.ended());
+    // Another seed tries what nobody recorded.
+    let other = Bench::new(&jobs);
+    let text = fs::read_to_string(other.path("auto.toml")).unwrap();
+    fs::write(other.path("auto.toml"), text.replace("seed = 7", "seed = 8")).unwrap();
+    let (exit, why) = other.said(&SEARCH);
+    assert_eq!((exit, why.get("code").and_then(Value::as_text)), (1, Some("not-recorded")), "{why}");
+    let nowhere = Bench::new("[jobs]\nbackend = \"replay\"\nfrom = \"nowhere\"");
+    let (exit, why) = nowhere.said(&SEARCH);
+    assert_eq!((exit, why.get("code").and_then(Value::as_text)), (2, Some("no-run")), "{why}");
+}
+
+/// A module of the world `auto:cbin/cbin` whose `run` does this.
+fn module(data: &str, run: &str) -> Vec<u8> {
+    let text = format!(
+        "(module (memory (export \"memory\") 64) (data (i32.const 16) {data:?})
+        (func (export \"cabi_realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 65536))
+        (func (export \"auto:cbin/behavior@0.1.0#run\") (param i32 i32) (result i32) {run})
+        (func (export \"auto:cbin/behavior@0.1.0#assess\") (param i32 i32) (result i32) (i32.const 0))
+        (func (export \"auto:cbin/behavior@0.1.0#resume\") (param i32 i32 i32 i32 i32) (result i32) (i32.const 0)))"
+    );
+    wat::parse_str(text).unwrap()
+}
+
+#[test]
+fn a_module_of_somebody_s_own_is_run_in_the_sandbox_and_held_to_its_fuel() {
+    let answer = r#"{"files":{"metrics.json":"{\"run\":\"r-0000000000000000\"}","other.txt":"x"}}"#;
+    let answering = format!(
+        "(i32.store (i32.const 8) (i32.const 16)) (i32.store (i32.const 12) (i32.const {})) (i32.const 0)",
+        answer.len()
+    );
+    let cases = [
+        (module("", "(loop (br 0)) (unreachable)"), "over its limit of fuel"),
+        (module("", "(unreachable)"), "exited 5"),
+        (module(answer, &answering), "[other-run]"),
+        (b"no module".to_vec(), "no module that runs here"),
+    ];
+    for (module, said) in cases {
+        let bench = Bench::new("[jobs]\nbackend = \"wasm\"\nfuel = 50000000");
+        fs::write(bench.path("trainer.wasm"), module).unwrap();
+        let text = fs::read_to_string(bench.path("auto.toml")).unwrap();
+        let text = text.replace("[\"python3\", \"-S\", \"trainer.py\"]", "[\"trainer.wasm\"]");
+        fs::write(bench.path("auto.toml"), text.replace("[\"trainer.py\"]", "[\"trainer.wasm\"]")).unwrap();
+        let (exit, why) = bench.said(&SEARCH);
+        assert_eq!(exit, 1, "{said}");
+        assert!(why.to_string().contains(said), "{said}: {why}");
+        if said == "[other-run]" {
+            let record = fs::read_dir(bench.run().join("experiments")).unwrap().next().unwrap().unwrap();
+            let record = fs::read_to_string(record.path()).unwrap();
+            assert!(
+                record.contains("metrics.json") && !record.contains("other.txt"),
+                "only what is collected: {record}"
+            );
+            assert!(record.contains("\"wasm\""), "{record}");
+        }
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl Batch {
 
 /// Whether a person has to mend something before the job can go on.
 fn ends(fault: &NotRun) -> bool {
-    fault.passing || fault.code == "no-command"
+    fault.passing || ["no-command", "not-recorded"].contains(&fault.code)
 }
 
 fn told(result: &Result<Outcome, NotRun>) -> Val {

@@ -192,14 +192,6 @@ impl Experiments {
         Job { name: format!("auto-{}-{key}-{attempt}", &run[..12]), folder, seconds }
     }
 
-    fn folder(&self) -> PathBuf {
-        self.run.join("experiments")
-    }
-
-    fn file(&self, key: Digest) -> PathBuf {
-        self.folder().join(format!("{key}.json"))
-    }
-
     /// How many came to an end in this run, in this process or one before, and how many were begun
     /// and did not.
     fn started(&self) -> u32 {
@@ -207,7 +199,7 @@ impl Experiments {
             let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
             files.filter_map(|file| file.file_name().into_string().ok())
         };
-        let ended = names(self.folder()).filter(|name| name.ends_with(".json"));
+        let ended = names(self.run.join("experiments")).filter(|name| name.ends_with(".json"));
         let ended = ended.filter_map(|name| name.get(..16).map(str::to_owned));
         let all: BTreeSet<String> = ended.chain(names(self.run.join("work"))).collect();
         u32::try_from(all.len()).unwrap_or(u32::MAX)
@@ -215,19 +207,28 @@ impl Experiments {
 
     fn keep(&self, key: Digest, outcome: &Outcome) -> Result<(), Fault> {
         let text = record(key, outcome.to_value());
-        auto_files::replace(&self.file(key), text.as_bytes())
+        auto_files::replace(&file(&self.run, key), text.as_bytes())
             .map_err(|error| Fault::machine("what came of an experiment cannot be written down", error))
     }
 
-    /// What came of it before, if the file says it of this very experiment and its blobs are there.
+    /// What came of it before.
     fn kept(&self, experiment: &Experiment, key: Digest) -> Option<Outcome> {
-        let text = String::from_utf8(regular::read(&self.file(key), RECORD_BYTES).ok()?).ok()?;
-        let outcome = Outcome::from_value(Value::parse(&text).ok()?.get("outcome")?)?;
-        let mut blobs =
-            [outcome.stdout, outcome.stderr].into_iter().chain(outcome.files.iter().map(|file| file.digest));
-        let whole = record(key, outcome.to_value()) == text && experiment.check().is_ok();
-        (whole && blobs.all(|digest| self.blobs.get(digest).is_ok())).then_some(outcome)
+        recorded(&self.run, &self.blobs, experiment, key)
     }
+}
+
+/// What came of an experiment of the run in a folder, if the file says it of this very experiment and
+/// its blobs are there.
+pub(crate) fn recorded(run: &Path, blobs: &Blobs, experiment: &Experiment, key: Digest) -> Option<Outcome> {
+    let text = String::from_utf8(regular::read(&file(run, key), RECORD_BYTES).ok()?).ok()?;
+    let outcome = Outcome::from_value(Value::parse(&text).ok()?.get("outcome")?)?;
+    let mut named = [outcome.stdout, outcome.stderr].into_iter().chain(outcome.files.iter().map(|file| file.digest));
+    let whole = record(key, outcome.to_value()) == text && experiment.check().is_ok();
+    (whole && named.all(|digest| blobs.get(digest).is_ok())).then_some(outcome)
+}
+
+fn file(run: &Path, key: Digest) -> PathBuf {
+    run.join("experiments").join(format!("{key}.json"))
 }
 
 /// The last attempt that was begun; 0 before the first.

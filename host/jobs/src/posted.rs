@@ -65,6 +65,12 @@ pub(crate) trait Scheduler: Send + Sync {
     fn look(&self, job: &Job) -> Result<Seen, String>;
     /// Ends all jobs of the name.
     fn stop(&self, job: &Job) -> Result<(), String>;
+    /// Does away with what is left of a job when it was collected.
+    fn tidy(&self, _job: &Job) {}
+    /// How it keeps a job apart, whatever the script does.
+    fn kept(&self, _settings: &Settings) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 /// The backend of a scheduler.
@@ -260,7 +266,12 @@ impl<S: Scheduler> Backend for Posted<S> {
             ended => End::Code(code(ended).ok_or_else(|| Fault::foreign(&job.name, "an end that is none"))?),
         };
         let outcome = Place::of(&job.folder).outcome(end, experiment, blobs, &self.withheld)?;
-        let isolation = [self.scheduler.name().to_owned()].into_iter().chain(exit.kept).collect();
+        self.scheduler.tidy(job);
+        let kept = self.scheduler.kept(&self.settings).into_iter().map(str::to_owned);
+        let mut isolation: Vec<String> = exit.kept.into_iter().chain(kept).collect();
+        isolation.sort();
+        isolation.dedup();
+        isolation.insert(0, self.scheduler.name().to_owned());
         Ok(Outcome { milliseconds: exit.seconds.saturating_mul(1_000), isolation, ..outcome })
     }
 }

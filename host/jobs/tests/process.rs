@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use auto_jobs::{
     Backend, Blobs, Ending, Experiment, Experiments, Fault, File, Job, Limits, Outcome, Process, Settings, State,
@@ -139,6 +140,28 @@ fn nothing_that_a_command_started_outlives_it() {
     std::thread::sleep(Duration::from_millis(1_600));
     let held = away.isolation.iter().any(|kept| kept == "process-namespace");
     assert!(!held || !marker.exists(), "{:?}", away.isolation);
+}
+
+#[test]
+fn a_command_dies_with_whoever_submitted_it() {
+    if !Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: setpriv cannot be run");
+        return;
+    }
+    let bench = Bench::new();
+    let job = Job { name: "auto-0-0-1".to_owned(), folder: bench.folder.path().join("job"), seconds: 60 };
+    let process = Process::new(Settings::default());
+    // To the kernel a thread that ends is as good as a process that was killed.
+    std::thread::scope(|scope| {
+        scope.spawn(|| process.submit(&job, &shell("sleep 50"), &bench.blobs).unwrap());
+    });
+    let begun = Instant::now();
+    while process.poll(&job).unwrap() != State::Ended {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let outcome = process.collect(&job, &shell("sleep 50"), &bench.blobs).unwrap();
+    assert_eq!(outcome.ending, Ending::Signalled(9));
 }
 
 #[test]

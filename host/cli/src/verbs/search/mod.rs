@@ -16,6 +16,7 @@ mod skill;
 mod spec;
 mod start;
 mod tree;
+mod wasm;
 
 use std::path::{Path, PathBuf};
 

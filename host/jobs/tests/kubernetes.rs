@@ -1,0 +1,165 @@
+//! Experiments on Kubernetes, as far as the stand-in for `kubectl` in `kubectl.py` goes: what a cluster
+//! may do to a job, and what a manifest says. The real `kubectl` and a cluster are not asked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use auto_jobs::{Blobs, Ending, Experiment, Experiments, Fault, Kubernetes, Limits, Outcome, Patience, Settings};
+use auto_json::Value;
+use tempfile::TempDir;
+
+const LIMITS: Limits = Limits { seconds: 60, cpu_seconds: 10, memory_mib: 512, output_bytes: 64 << 10, files: 8 };
+
+/// A volume with a run on it, and a cluster with these tricks.
+struct Bench {
+    folder: TempDir,
+    run: PathBuf,
+    blobs: Blobs,
+}
+
+impl Bench {
+    fn new(tricks: &str) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("volume/runs/one");
+        fs::create_dir_all(&run).unwrap();
+        fs::create_dir(folder.path().join("cluster")).unwrap();
+        fs::write(folder.path().join("cluster/tricks"), tricks).unwrap();
+        let blobs = Blobs::of(&run);
+        Bench { folder, run, blobs }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn kubernetes(&self) -> Kubernetes {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl.py");
+        let words = [script, self.path("cluster"), self.path("volume")].map(|path| path.display().to_string());
+        Kubernetes {
+            kubectl: ["python3".to_owned()].into_iter().chain(words).collect(),
+            namespace: Some("lab".to_owned()),
+            image: "registry.example/python:3.12".to_owned(),
+            claim: "runs".to_owned(),
+            folder: self.path("volume"),
+            cpus: 2,
+            secret: Some("keys".to_owned()),
+            service_account: None,
+            patience: Patience {
+                poll: Duration::from_millis(100),
+                queue: Duration::from_secs(60),
+                settle: Duration::from_secs(4),
+                unreachable: Duration::from_secs(1),
+            },
+        }
+    }
+
+    fn run(&self, script: &str) -> Result<Outcome, Fault> {
+        self.on(self.kubernetes(), script)
+    }
+
+    fn on(&self, kubernetes: Kubernetes, script: &str) -> Result<Outcome, Fault> {
+        let environment = BTreeMap::from([("TOKEN".to_owned(), "s3cret-value".to_owned())]);
+        let backend = Arc::new(kubernetes.backend(Settings { environment, ..Settings::default() }));
+        let keys = self.path("cluster/secrets/keys");
+        fs::create_dir_all(&keys).unwrap();
+        fs::write(keys.join("TOKEN"), "s3cret-value").unwrap();
+        let on = Experiments::of(&self.run, Vec::new(), 100).with_configured(backend);
+        let experiment = Experiment {
+            command: ["sh", "-c", &format!("echo x >> $COUNT; {script}")].map(str::to_owned).to_vec(),
+            environment: vec![("COUNT".to_owned(), self.path("count").display().to_string())],
+            input: String::new(),
+            files: Vec::new(),
+            collect: vec!["out".to_owned()],
+            limits: Limits { seconds: if script.contains("sleep 100") { 2 } else { 60 }, ..LIMITS },
+            costs: false,
+        };
+        on.run("process", &[experiment]).unwrap().remove(0)
+    }
+
+    fn count(&self) -> usize {
+        fs::read_to_string(self.path("count")).unwrap_or_default().lines().count()
+    }
+
+    /// Every manifest that was ever handed over, by its number.
+    fn manifests(&self) -> Vec<Value> {
+        let files = fs::read_dir(self.path("cluster/manifests")).unwrap().flatten();
+        files.map(|file| Value::parse(fs::read(file.path()).unwrap()).unwrap()).collect()
+    }
+}
+
+#[test]
+fn a_job_runs_within_its_limits_and_what_it_leaves_comes_back() {
+    let bench = Bench::new("well");
+    let outcome = bench.run("echo \"$TOKEN $HOSTNAME\"; echo 7 > out").unwrap();
+    let text = |digest| String::from_utf8(bench.blobs.get(digest).unwrap()).unwrap();
+    assert_eq!((&outcome.ending, outcome.attempts), (&Ending::Exited(0), 1), "{}", text(outcome.stderr));
+    // The value of the secret reached the job, and is kept nowhere.
+    assert_eq!(text(outcome.stdout), "<environment:TOKEN> \n");
+    assert_eq!(text(outcome.files[0].digest), "7\n");
+    assert_eq!(outcome.isolation[0], "kubernetes");
+    assert_eq!(bench.run("exit 3").unwrap().ending, Ending::Exited(3));
+    assert_eq!(bench.run("sleep 100").unwrap().ending, Ending::TimedOut);
+    for manifest in bench.manifests() {
+        assert!(!manifest.to_string().contains("s3cret"), "{manifest}");
+        let spec = manifest.get("spec").unwrap();
+        assert_eq!(spec.get("backoffLimit").and_then(Value::as_u64), Some(0), "we try again, and nobody else");
+        let pod = spec.get("template").and_then(|template| template.get("spec")).unwrap();
+        assert_eq!(pod.get("automountServiceAccountToken").and_then(Value::as_bool), Some(false));
+        let container = &pod.get("containers").and_then(Value::as_list).unwrap()[0];
+        let place = container.get("workingDir").and_then(Value::as_text).unwrap();
+        assert!(place.starts_with("/auto/runs/one/work/"), "{place}");
+    }
+}
+
+#[test]
+fn whatever_a_cluster_does_to_a_job_it_is_run_and_counted_once() {
+    // What the cluster does in turn, how many attempts it takes, and how often the command began.
+    for (tricks, attempts, count) in
+        [("twice", 1, 1), ("late", 1, 1), ("early", 1, 1), ("lose well", 2, 1), ("refuse lose well", 3, 1)]
+    {
+        let bench = Bench::new(tricks);
+        // A busy machine takes long, and what is lost is lost at once.
+        let settle = Duration::from_secs(if tricks.contains("lose") { 2 } else { 60 });
+        let patience = Patience { settle, ..bench.kubernetes().patience };
+        let outcome = bench.on(Kubernetes { patience, ..bench.kubernetes() }, "sleep 1; echo done");
+        let outcome = outcome.unwrap_or_else(|fault| panic!("{tricks}: {fault}"));
+        assert_eq!((outcome.ending, outcome.attempts, bench.count()), (Ending::Exited(0), attempts, count), "{tricks}");
+    }
+    for (tricks, code) in [("lose", "job-lost"), ("refuse", "machine")] {
+        let bench = Bench::new(tricks);
+        let fault = bench.run("echo never").unwrap_err();
+        assert_eq!((fault.code, bench.manifests().len(), bench.count()), (code, 3, 0), "{fault}");
+    }
+    let bench = Bench::new("memory");
+    assert_eq!(bench.run("echo never").unwrap().ending, Ending::OverLimit("memory".to_owned()));
+}
+
+#[test]
+fn a_job_stays_where_nobody_answers_and_is_found_again() {
+    let bench = Bench::new("well");
+    // `kubectl` creates, and then finds the cluster no more.
+    let script = bench.path("deaf.sh");
+    let real = bench.kubernetes().kubectl.join(" ");
+    fs::write(
+        &script,
+        format!("case \"$*\" in *create*) exec {real} \"$@\" ;; *) echo 'no route' >&2; exit 1 ;; esac"),
+    )
+    .unwrap();
+    let kubectl = vec!["sh".to_owned(), script.display().to_string()];
+    let fault = bench.on(Kubernetes { kubectl, ..bench.kubernetes() }, "sleep 4; echo done").unwrap_err();
+    assert_eq!((fault.code, fault.passing), ("unreachable", true), "{fault}");
+    assert!(fault.message.contains("no route"), "{fault}");
+    let outcome = bench.run("sleep 4; echo done").unwrap();
+    assert_eq!((outcome.ending, outcome.attempts, bench.count()), (Ending::Exited(0), 1, 1));
+}
+
+#[test]
+fn a_run_that_is_not_on_the_volume_is_refused() {
+    let bench = Bench::new("well");
+    let elsewhere = Kubernetes { folder: bench.path("other"), ..bench.kubernetes() };
+    let fault = bench.on(elsewhere, "echo never").unwrap_err();
+    assert!(fault.message.contains("--runs"), "{fault}");
+}
