@@ -153,7 +153,7 @@ impl<S: Scheduler> Posted<S> {
             }
             Seen::Absent => {
                 let why = format!("{} knows of no such job", self.scheduler.name());
-                ("ended", self.patience.settle, State::Queued, why)
+                ("absent", self.patience.settle, State::Queued, why)
             }
         };
         if watch.phase != phase {
@@ -233,6 +233,10 @@ impl<S: Scheduler> Backend for Posted<S> {
         };
         if watch.asked.is_none_or(|asked| asked.elapsed() >= self.patience.poll) {
             watch.state = self.asked(job, &mut watch)?;
+        }
+        // It may have come to its end while the scheduler was asked.
+        if matches!(watch.state, State::Lost(_)) && self.exit(job)?.is_some() {
+            watch.state = State::Ended;
         }
         let state = watch.state.clone();
         watched().insert(job.name.clone(), watch);

@@ -32,6 +32,9 @@ use crate::withheld::Withheld;
 /// The most processes of an experiment, where nobody says otherwise.
 pub const PROCESSES: u32 = 512;
 
+/// How long after its time a process is ended that nobody ended, in seconds.
+const LATE: u32 = 5;
+
 /// How the backend works.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -66,6 +69,9 @@ pub struct Process {
 struct Wrapper {
     /// Ends it when this process dies.
     tied: Vec<&'static str>,
+    /// Ends it when its time is up, even where this process died before it: what makes a namespace of
+    /// users is tied no more.
+    timed: bool,
     /// Puts it into namespaces.
     namespaces: Vec<&'static str>,
     /// Whether a limit on processes counts those in the namespace alone.
@@ -107,7 +113,8 @@ impl Process {
                 Some(vec!["setpriv", "--pdeathsig", "KILL", "--"]).filter(|tied| works(tied)).unwrap_or_default();
             // The kernel counts by user and namespace of users, and root without end.
             let counts = !is_root() && !namespaces.is_empty() && works(&["prlimit", "--nproc=64", "--"]);
-            Wrapper { tied, namespaces, counts }
+            let timed = !is_root() && works(&["timeout", "-s", "KILL", "60"]);
+            Wrapper { tied, timed, namespaces, counts }
         })
     }
 
@@ -127,7 +134,9 @@ impl Process {
         let program = program(experiment, &place.files)?;
         let wrapper = self.wrapper();
         let most = format!("--nproc={}", self.settings.processes);
-        let mut words: Vec<&str> = [wrapper.tied.as_slice(), &wrapper.namespaces].concat();
+        let late = experiment.limits.seconds.saturating_add(LATE).to_string();
+        let timed: &[&str] = if wrapper.timed { &["timeout", "-s", "KILL", &late] } else { &[] };
+        let mut words: Vec<&str> = [wrapper.tied.as_slice(), timed, &wrapper.namespaces].concat();
         if wrapper.counts {
             words.extend(["prlimit", &most, "--"]);
         }

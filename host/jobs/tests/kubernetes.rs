@@ -1,13 +1,18 @@
-//! Experiments on Kubernetes, as far as the stand-in for `kubectl` in `kubectl.py` goes: what a cluster
-//! may do to a job, and what a manifest says. The real `kubectl` and a cluster are not asked.
+//! Experiments on Kubernetes, as far as the stand-ins go: `kubectl.py` for `kubectl` and the cluster, and
+//! `apiserver.py`, which the real `kubectl` talks to where there is one. What a cluster may do to a job,
+//! and what a manifest says. No real cluster is asked.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use auto_jobs::{Blobs, Ending, Experiment, Experiments, Fault, Kubernetes, Limits, Outcome, Patience, Settings};
+use auto_jobs::{
+    Backend as _, Blobs, Ending, Experiment, Experiments, Fault, Job, Kubernetes, Limits, Outcome, Patience, Settings,
+};
 use auto_json::Value;
 use tempfile::TempDir;
 
@@ -67,7 +72,11 @@ impl Bench {
         fs::create_dir_all(&keys).unwrap();
         fs::write(keys.join("TOKEN"), "s3cret-value").unwrap();
         let on = Experiments::of(&self.run, Vec::new(), 100).with_configured(backend);
-        let experiment = Experiment {
+        on.run("process", &[self.experiment(script)]).unwrap().remove(0)
+    }
+
+    fn experiment(&self, script: &str) -> Experiment {
+        Experiment {
             command: ["sh", "-c", &format!("echo x >> $COUNT; {script}")].map(str::to_owned).to_vec(),
             environment: vec![("COUNT".to_owned(), self.path("count").display().to_string())],
             input: String::new(),
@@ -75,8 +84,7 @@ impl Bench {
             collect: vec!["out".to_owned()],
             limits: Limits { seconds: if script.contains("sleep 100") { 2 } else { 60 }, ..LIMITS },
             costs: false,
-        };
-        on.run("process", &[experiment]).unwrap().remove(0)
+        }
     }
 
     fn count(&self) -> usize {
@@ -162,4 +170,74 @@ fn a_run_that_is_not_on_the_volume_is_refused() {
     let elsewhere = Kubernetes { folder: bench.path("other"), ..bench.kubernetes() };
     let fault = bench.on(elsewhere, "echo never").unwrap_err();
     assert!(fault.message.contains("--runs"), "{fault}");
+}
+
+/// The stand-in for an API server, while this lives.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The real `kubectl` with a configuration of its own, and the server that it leads to.
+fn real(bench: &Bench) -> Option<(Server, Vec<String>)> {
+    let version = Command::new("kubectl").args(["version", "--client"]).env("HOME", bench.folder.path()).output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let minor = version.split("v1.").nth(1).and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    // Older ones want the schema in a form that the stand-in does not have.
+    if minor.is_none_or(|minor| minor < 27) {
+        eprintln!("skipped: there is no kubectl of 1.27 or newer; see https://kubernetes.io/docs/tasks/tools");
+        return None;
+    }
+    let mut server = Command::new("python3");
+    server.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apiserver.py"));
+    server.args([bench.path("cluster"), bench.path("volume")]).stdout(Stdio::piped());
+    let mut server = server.spawn().unwrap();
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let config = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+         users: [{{name: u, user: {{}}}}], clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{}'}}}}]}}",
+        port.trim()
+    );
+    fs::write(bench.path("config"), config).unwrap();
+    let home = format!("HOME={}", bench.folder.path().display());
+    let config = format!("--kubeconfig={}", bench.path("config").display());
+    Some((Server(server), vec!["env".to_owned(), home, "kubectl".to_owned(), config]))
+}
+
+#[test]
+fn the_real_kubectl_takes_what_it_is_told_and_says_what_is_read() {
+    for (tricks, attempts, ending) in [
+        ("well", 1, Ending::Exited(0)),
+        ("twice", 1, Ending::Exited(0)),
+        ("lose well", 2, Ending::Exited(0)),
+        ("refuse well", 2, Ending::Exited(0)),
+        ("memory", 1, Ending::OverLimit("memory".to_owned())),
+    ] {
+        let bench = Bench::new(tricks);
+        let Some((_server, kubectl)) = real(&bench) else { return };
+        let settle = Duration::from_secs(if tricks.contains("lose") { 2 } else { 60 });
+        let unreachable = Duration::from_secs(60);
+        let patience = Patience { settle, unreachable, ..bench.kubernetes().patience };
+        let outcome = bench.on(Kubernetes { kubectl, patience, ..bench.kubernetes() }, "sleep 1; echo done");
+        let outcome = outcome.unwrap_or_else(|fault| panic!("{tricks}: {fault}"));
+        assert_eq!((outcome.ending, outcome.attempts), (ending, attempts), "{tricks}");
+    }
+    // What is there already is no second job, and what is not there is no fault.
+    let bench = Bench::new("well");
+    let Some((_server, kubectl)) = real(&bench) else { return };
+    let backend = Kubernetes { kubectl, ..bench.kubernetes() }.backend(Settings::default());
+    let job = Job { name: "auto-0-0-1".to_owned(), folder: bench.path("volume/one"), seconds: 60 };
+    let experiment = bench.experiment("sleep 30");
+    backend.submit(&job, &experiment, &bench.blobs).unwrap();
+    fs::remove_file(job.folder.join("name")).unwrap();
+    backend.submit(&job, &experiment, &bench.blobs).unwrap();
+    assert_eq!(fs::read_dir(bench.path("cluster/jobs")).unwrap().count(), 1);
+    backend.cancel(&job).unwrap();
+    backend.cancel(&job).unwrap();
+    assert_eq!(fs::read_dir(bench.path("cluster/jobs")).unwrap().count(), 0);
 }
