@@ -22,6 +22,7 @@ mod config;
 mod draft;
 mod folds;
 mod judge;
+mod kept;
 mod margin;
 mod mixed;
 mod model;
@@ -46,11 +47,14 @@ use bindings::{auto, exports};
 use chain::Made;
 use config::{Config, Synth};
 use report::Report;
-use rule::{Work, Wrong};
+use rule::{Best, Work};
 use teacher::Asked;
 
 /// All parts per million.
 const MILLION: u32 = 1_000_000;
+
+/// Of fewer observations each is held out by itself.
+const FEW: usize = 60;
 
 /// The most observations that the program of a fold is made from.
 const MOST_FOLD_ROWS: usize = 4_000;
@@ -138,7 +142,7 @@ fn compiled(
     };
     let inputs: Vec<&str> = known.iter().map(|one| one.input.as_str()).collect();
     let mut folds = folds::folds(&inputs, config.folds, config.seed);
-    let work = Work { config, contract, observations, known: &known, taught: &taught };
+    let work = |hints| Work { config, contract, hints, observations, known: &known, taught: &taught };
     if config.synth == Synth::Teacher {
         // The others were shown to the teacher, and say nothing of what its ideas do elsewhere.
         folds.truncate(1);
@@ -153,8 +157,8 @@ fn compiled(
                     wrong: Vec::new(),
                     question: None,
                 };
-                let wrong = Wrong { rows: &[], max_ppm: 0 };
-                return work.concluded(best, wrong, &folds, std::iter::once(Ok(without)), report);
+                let best = Best { candidate: best, wrong: &[], max_ppm: 0, steps: 0 };
+                return work(&hints).concluded(best, &folds, std::iter::once(Ok(without)), report);
             }
             Asked::Ideas(ideas) => hints.start.extend(ideas),
             Asked::Refused => return Ok(None),
@@ -164,14 +168,20 @@ fn compiled(
     // Alone first: where there is no rule, the folds have none to show.
     let everything = synthesize(config, &hints, &known, &[Vec::new()], config.candidates)?.into_iter().next();
     let whole = everything.unwrap_or_else(|| Err(fault("bad-output", "jobs returned fewer results than tasks")));
-    let (best, wrong) = match program(search_result(whole)?, contract, &known, report) {
+    let whole = search_result(whole)?;
+    let steps = whole.as_ref().map_or(config.steps, |search| search.steps);
+    let (candidate, wrong) = match program(whole, contract, &known, report) {
         Some(Ok(found)) => found,
         Some(Err(why)) => return model::compiled(config, contract, &taught, &why, report),
         None => return Ok(None),
     };
-    let wrong = Wrong { rows: &wrong, max_ppm: hints.wrong_max_ppm };
+    // Of few, each by itself, where that costs no more than one search may: it says the most.
+    if known.len() < FEW && steps.saturating_mul(known.len() as u64) <= config.steps {
+        folds = folds::folds(&inputs, known.len(), config.seed);
+    }
+    let best = Best { candidate, wrong: &wrong, max_ppm: hints.wrong_max_ppm, steps };
     let searches = synthesize(config, &hints, &known, &folds, 1)?.into_iter();
-    work.concluded(best, wrong, &folds, searches, report)
+    work(&hints).concluded(best, &folds, searches, report)
 }
 
 /// How many of the `known` observations a program may get wrong, in parts per million: as many

@@ -15,12 +15,9 @@ use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
 use crate::config::Config;
 use crate::mixed::{self, Rule};
 use crate::report::{self, Report};
-use crate::{classes, draft, fault, folds, margin, unbroken, usual, wire};
+use crate::{FEW, classes, draft, fault, folds, margin, unbroken, usual, wire};
 
 const TRAIN: &str = "auto:pass/distill@0.1.0#train";
-
-/// Below this many observations each is held out alone.
-const FEW: usize = 60;
 
 /// The most bytes of weights; 150 classes fit in with 4,096 buckets. An artifact has them twice: in
 /// its data, and in the graph that it carries.

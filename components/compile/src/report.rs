@@ -71,6 +71,15 @@ impl Report {
 
     /// What was found without some inputs is wrong on too many of them.
     pub fn doubted(&mut self, held_out: &[Scored]) {
+        self.mistrusted("the rule may fit by chance", held_out);
+    }
+
+    /// What was found without some inputs is wrong on more of them than may be, if only by chance.
+    pub fn uncertain(&mut self, held_out: &[Scored]) {
+        self.mistrusted("the rule is uncertain", held_out);
+    }
+
+    fn mistrusted(&mut self, what: &str, held_out: &[Scored]) {
         let tally = Tally::of(held_out);
         let wrong = held_out.iter().filter_map(|row| match &row.outcome {
             Outcome::Answer(answer) if *answer != row.expected => Some((row, answer.as_str())),
@@ -81,7 +90,7 @@ impl Report {
             format!("; for {} a rule found without it gives {answer}, recorded was {}", row.input, row.expected)
         });
         let why = format!(
-            "the rule may fit by chance: {} of {} inputs are answered wrongly by rules found without them{example}; \
+            "{what}: {} of {} inputs are answered wrongly by rules found without them{example}; \
              record more inputs like it",
             tally.wrong, tally.rows
         );
@@ -105,6 +114,19 @@ impl Report {
             .with("rows", rows)
             .with("right", right)
             .with("wrong", wrong);
+        self.details.set("narrowed", figures);
+    }
+
+    /// The rule is kept to the inputs that are known and to what others give too.
+    pub fn agreed(&mut self, others: usize, tally: Tally) {
+        let Tally { right, wrong, rows } = tally;
+        let why = format!(
+            "the rule answers what was recorded, and anything else where {others} programs found without a part of it \
+             give the same: of {rows} held-out inputs {right} rightly, {wrong} wrongly"
+        );
+        self.passed("narrow", why);
+        let figures =
+            Record::new().with("agreeing", others).with("rows", rows).with("right", right).with("wrong", wrong);
         self.details.set("narrowed", figures);
     }
 

@@ -2,51 +2,53 @@
 //! where these say that it may fit by chance, given up for a model or kept to what holds.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use auto_schema::contract::{Contract, GuardPolicy};
 
 use crate::bindings::auto::host::artifact::Draft;
-use crate::bindings::auto::host::{progress, sandbox};
+use crate::bindings::auto::host::progress;
 use crate::bindings::auto::pass::check::check;
-use crate::bindings::auto::pass::emit::emit;
-use crate::bindings::auto::pass::extract::{Candidate, Search};
-use crate::bindings::auto::pass::narrow::{Narrowed, narrow};
+use crate::bindings::auto::pass::extract::{Candidate, Hints, Search};
 use crate::bindings::auto::pass::optimize::rewrite;
 use crate::bindings::auto::pass::types::{Fault, Observation, Outcome, Scored};
-use crate::config::Config;
+use crate::config::{Config, Synth};
+use crate::kept::{self, Kept};
 use crate::report::{self, Report};
 use crate::trust::Tally;
 use crate::{MILLION, draft, model, search_result, source, table};
-
-/// So many held-out answers of a branch must be right, and none wrong, before an input that nobody
-/// recorded is answered through it: the fewest of these with which the folds bear it out.
-const LEAST: [u32; 3] = [2, 4, 8];
-
-/// No branch has so many.
-const NO_BRANCH: u32 = u32::MAX;
 
 /// What a program is to be made for.
 pub struct Work<'w> {
     pub config: &'w Config,
     pub contract: &'w Contract,
+    pub hints: &'w Hints,
     pub observations: &'w [Observation],
     pub known: &'w [Observation],
     /// What a model is trained on.
     pub taught: &'w [Observation],
 }
 
-/// The observations that a program says it gets wrong, and how many may be.
-pub struct Wrong<'w> {
-    pub rows: &'w [u32],
+/// A program that was found, and how.
+pub struct Best<'b> {
+    pub candidate: Candidate,
+    /// The observations that it says it gets wrong, and how many may be.
+    pub wrong: &'b [u32],
     pub max_ppm: u32,
+    /// What it took.
+    pub steps: u64,
 }
 
 /// A rule, and what was found without each fold.
-struct Ruled<'r> {
-    program: Vec<u8>,
-    folds: &'r [Vec<usize>],
-    without: Vec<Option<Vec<u8>>>,
-    held_out: Vec<Scored>,
+pub struct Ruled<'r> {
+    pub program: Vec<u8>,
+    /// What it took to find it.
+    pub steps: u64,
+    pub folds: &'r [Vec<usize>],
+    pub without: Vec<Option<Vec<u8>>>,
+    pub held_out: Vec<Scored>,
+    /// Whether programs are rewritten.
+    pub optimize: bool,
 }
 
 impl Work<'_> {
@@ -54,23 +56,32 @@ impl Work<'_> {
     /// without each fold.
     pub fn concluded(
         &self,
-        best: Candidate,
-        wrong: Wrong<'_>,
+        best: Best<'_>,
         folds: &[Vec<usize>],
         without: impl Iterator<Item = Result<Search, Fault>>,
         report: &mut Report,
     ) -> Result<Option<Draft>, Fault> {
         let Work { config, contract, known, .. } = *self;
-        let Some(fitted) = checked(&best, wrong.rows, wrong.max_ppm, known, report)? else { return Ok(None) };
-        let optimized = optimized(config, &best.program, &fitted, report)?;
-        let without = programs(optimized.is_some(), without)?;
+        let Best { candidate, wrong, max_ppm, steps } = best;
+        let Some(fitted) = checked(&candidate, wrong, max_ppm, known, report)? else { return Ok(None) };
+        let optimized = optimized(config, &candidate.program, &fitted, report)?;
+        let optimize = optimized.is_some();
+        let without = programs(optimize, without)?;
         let held_out = self.held_out(folds, &without)?;
         report.held_out(&held_out, folds.len());
-        let is_rule = best.cost != table::COST;
-        let program = optimized.unwrap_or(best.program);
-        let ruled = Ruled { program, folds, without, held_out };
-        if is_rule && contract.guard == GuardPolicy::Auto && Tally::of(&ruled.held_out).is_doubted(contract) {
-            return self.doubted(ruled, report);
+        let program = optimized.unwrap_or(candidate.program);
+        let ruled = Ruled { program, steps, folds, without, held_out, optimize };
+        let tally = Tally::of(&ruled.held_out);
+        if candidate.cost != table::COST && contract.guard == GuardPolicy::Auto {
+            // One wrong answer may be a fold's that lacks what the rule needs.
+            let is_uncertain = tally.exceeds_as_counted(contract);
+            if tally.is_doubted(contract) || (is_uncertain && tally.wrong > 1) {
+                return self.doubted(ruled, report);
+            }
+            if is_uncertain && let Some(kept) = self.kept_closely(&ruled)? {
+                report.uncertain(&ruled.held_out);
+                return self.drafted(ruled, kept, report);
+            }
         }
         let program = draft::guarded(config, contract, known, ruled.program, &ruled.held_out, report)?;
         draft::drafted(program, ruled.held_out, report).map(Some)
@@ -79,15 +90,15 @@ impl Work<'_> {
     /// What becomes of a rule that may fit by chance: a model that does better, where the contract
     /// is no old one, which asks for the rule that fits; else the rule, kept to what holds.
     fn doubted(&self, ruled: Ruled<'_>, report: &mut Report) -> Result<Option<Draft>, Fault> {
-        let Work { config, contract, known, .. } = *self;
+        let Work { config, contract, .. } = *self;
         report.doubted(&ruled.held_out);
         let mut own = Report::default();
         let model = if contract.version == 0 { None } else { model::made(config, contract, self.taught, &mut own)? };
-        let (least, held_out) = self.narrowed_folds(&ruled)?;
-        let rule = Tally::of(&held_out);
+        let kept = self.kept(&ruled)?;
+        let right = kept.tally().right;
         let better = |model: &model::Made| {
             let tally = Tally::of(&model.held_out);
-            tally.is_sound(contract) && tally.right > rule.right
+            tally.is_sound(contract) && tally.right > right
         };
         if let Some(model) = model.filter(better) {
             report.append(own);
@@ -95,11 +106,14 @@ impl Work<'_> {
             return model.drafted(report).map(Some);
         }
         report.append_untaken(own);
-        let Narrowed { program, held, branches } = narrow(&ruled.program, &self.inputs(), &ruled.held_out, least)?;
-        report.narrowed((held, branches), rule);
+        self.drafted(ruled, kept, report)
+    }
+
+    fn drafted(&self, ruled: Ruled<'_>, kept: Kept, report: &mut Report) -> Result<Option<Draft>, Fault> {
+        let program = kept.program(&ruled, &self.inputs(), report)?;
         // An old contract is judged by what the rule itself says of what it was not shown.
-        let judged = if contract.version == 0 { ruled.held_out } else { held_out };
-        let program = draft::guarded(config, contract, known, program, &judged, report)?;
+        let judged = if self.contract.version == 0 { ruled.held_out } else { kept.held_out };
+        let program = draft::guarded(self.config, self.contract, self.known, program, &judged, report)?;
         draft::drafted(program, judged, report).map(Some)
     }
 
@@ -111,64 +125,48 @@ impl Work<'_> {
         recorded.chain(said.map(|input| input.canonical().into_string())).collect()
     }
 
-    /// How many right answers a branch must have, and what the rule says then of each fold, made
-    /// and kept to what holds without it.
-    fn narrowed_folds(&self, ruled: &Ruled<'_>) -> Result<(u32, Vec<Scored>), Fault> {
-        for least in LEAST.into_iter().chain([NO_BRANCH]) {
-            let held_out = self.narrowed_fold_by_fold(ruled, least)?;
-            if least == NO_BRANCH || !Tally::of(&held_out).is_doubted(self.contract) {
-                return Ok((least, held_out));
+    /// Runs, for each fold, the program found without it on the inputs held out, in the
+    /// sandbox. A fold without a program abstains on all of its inputs.
+    pub fn held_out(&self, folds: &[Vec<usize>], without: &[Option<Vec<u8>>]) -> Result<Vec<Scored>, Fault> {
+        // Many folds have the same program: its code is made once.
+        let mut rows: BTreeMap<Option<&[u8]>, Vec<Scored>> = BTreeMap::new();
+        for (number, (fold, program)) in (0u32..).zip(folds.iter().zip(without)) {
+            rows.entry(program.as_deref()).or_default().extend(self.scored(number, fold));
+        }
+        let programs = rows.len() as u64;
+        let mut held_out = Vec::new();
+        for (number, (program, rows)) in (0u64..).zip(rows) {
+            progress::report("fold", number, Some(programs));
+            match program {
+                Some(program) => held_out.extend(kept::answered(program, rows)?),
+                None => held_out.extend(rows),
             }
         }
-        Ok((NO_BRANCH, Vec::new()))
-    }
-
-    fn narrowed_fold_by_fold(&self, ruled: &Ruled<'_>, least: u32) -> Result<Vec<Scored>, Fault> {
-        let mut held_out = Vec::new();
-        for (number, (fold, without)) in (0u32..).zip(ruled.folds.iter().zip(&ruled.without)) {
-            let (own, others): (Vec<Scored>, Vec<Scored>) =
-                ruled.held_out.iter().cloned().partition(|row| row.fold == number);
-            let Some(program) = without else {
-                held_out.extend(own);
-                continue;
-            };
-            let outside = self.known.iter().enumerate().filter(|(row, _)| fold.binary_search(row).is_err());
-            let outside: Vec<String> = outside.map(|(_, one)| one.input.clone()).collect();
-            let program = narrow(program, &outside, &others, least)?.program;
-            let inputs: Vec<String> = own.iter().map(|row| row.input.clone()).collect();
-            let replays = sandbox::run(&emit(&program)?.module, &inputs)?;
-            held_out
-                .extend(own.into_iter().zip(replays).map(|(row, replay)| Scored { outcome: replay.outcome, ..row }));
-        }
+        held_out.sort_by_key(|row| row.fold);
         Ok(held_out)
     }
 
-    /// Runs, for each fold, the program found without it on the inputs held out, in the
-    /// sandbox. A fold without a program abstains on all of its inputs.
-    fn held_out(&self, folds: &[Vec<usize>], without: &[Option<Vec<u8>>]) -> Result<Vec<Scored>, Fault> {
-        let mut scored = Vec::new();
-        for (number, (fold, program)) in folds.iter().zip(without).enumerate() {
-            progress::report("fold", number as u64, Some(folds.len() as u64));
-            let inputs: Vec<String> = fold.iter().map(|&row| self.known[row].input.clone()).collect();
-            let outcomes: Vec<Outcome> = match program {
-                Some(program) => {
-                    let module = emit(program)?.module;
-                    sandbox::run(&module, &inputs)?.into_iter().map(|replay| replay.outcome).collect()
-                }
-                None => inputs.iter().map(|_| Outcome::Abstain(report::no_program())).collect(),
-            };
-            for ((&row, input), outcome) in fold.iter().zip(inputs).zip(outcomes) {
-                let expected = self.known[row].outputs[0].output.clone();
-                scored.push(Scored { fold: number as u32, input, expected, outcome, scores: Vec::new() });
-            }
-        }
-        Ok(scored)
+    /// The rows of a fold, for which there is no program yet.
+    pub fn scored(&self, number: u32, fold: &[usize]) -> Vec<Scored> {
+        let row = |&row: &usize| Scored {
+            fold: number,
+            input: self.known[row].input.clone(),
+            expected: self.known[row].outputs[0].output.clone(),
+            outcome: Outcome::Abstain(report::no_program()),
+            scores: Vec::new(),
+        };
+        fold.iter().map(row).collect()
+    }
+
+    /// Whether a teacher proposes the programs: nothing is found without it then.
+    pub fn is_taught(&self) -> bool {
+        self.config.synth == Synth::Teacher
     }
 }
 
 /// The programs of folds, rewritten as the whole one is, so that what they say says something of
 /// that too.
-fn programs(
+pub fn programs(
     optimize: bool,
     without: impl Iterator<Item = Result<Search, Fault>>,
 ) -> Result<Vec<Option<Vec<u8>>>, Fault> {

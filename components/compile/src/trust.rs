@@ -62,14 +62,15 @@ impl Tally {
         counted && rules_out(small(self.rows), small(self.rows - self.wrong), MILLION - share, CONFIDENCE)
     }
 
-    /// Whether a program with this record is doubted under the contract.
+    /// Whether a program with this record is doubted under the contract: more is wrong than may be, and
+    /// not by chance.
     pub fn is_doubted(&self, contract: &Contract) -> bool {
-        let acceptance = &contract.acceptance;
-        // Who asks for so many right ones takes the others to be wrong.
-        let missing = acceptance.out_of_fold_min_ppm.map(|floor| MILLION.saturating_sub(floor));
-        // Recordings that may be wrong are held out like others.
-        let noise = acceptance.agreement_min_ppm.map_or(0, |floor| MILLION.saturating_sub(floor));
-        self.exceeds(acceptance.max_silent_error_ppm.or(missing).unwrap_or(WRONG + noise).min(MILLION))
+        self.exceeds(may_be_wrong(contract))
+    }
+
+    /// Whether more is wrong than may be, if only by chance.
+    pub fn exceeds_as_counted(&self, contract: &Contract) -> bool {
+        self.wrong * u64::from(MILLION) > self.rows * u64::from(may_be_wrong(contract))
     }
 
     /// Whether something is answered, and so much of it rightly as the gate asks of a model.
@@ -83,6 +84,16 @@ impl Tally {
         let floor = contract.acceptance.out_of_fold_min_ppm.unwrap_or(0);
         self.suffices() && self.right * u64::from(MILLION) >= self.rows * u64::from(floor) && !self.is_doubted(contract)
     }
+}
+
+/// The share that may be wrong under the contract, in parts per million.
+fn may_be_wrong(contract: &Contract) -> u32 {
+    let acceptance = &contract.acceptance;
+    // Who asks for so many right ones takes the others to be wrong.
+    let missing = acceptance.out_of_fold_min_ppm.map(|floor| MILLION.saturating_sub(floor));
+    // Recordings that may be wrong are held out like others.
+    let noise = acceptance.agreement_min_ppm.map_or(0, |floor| MILLION.saturating_sub(floor));
+    acceptance.max_silent_error_ppm.or(missing).unwrap_or(WRONG + noise).min(MILLION)
 }
 
 #[cfg(test)]

@@ -86,6 +86,9 @@ pub struct Bank {
     full: bool,
 }
 
+/// From so many words on a text is prose.
+const PROSE_WORDS: usize = 5;
+
 impl Bank {
     /// A bank of the roots: expressions with their columns.
     pub fn new(rows: usize, roots: Vec<(Expr, Vec<Id>)>, interner: &Interner) -> Bank {
@@ -172,6 +175,22 @@ impl Bank {
         let words = texts.iter().filter(|text| text.trim().contains(' ')).count();
         let numbers = texts.iter().filter(|text| is_number(text)).count();
         2 * words > texts.len() || 2 * numbers > texts.len()
+    }
+
+    /// Whether it is made by an operator.
+    pub fn is_call(&self, id: TermId, op: Op) -> bool {
+        matches!(self.term(id).node, Node::Call(own, ..) if own == op)
+    }
+
+    /// Whether it is a part of a text that mostly has several words.
+    pub fn is_part_of_prose(&self, id: TermId, interner: &Interner) -> bool {
+        let Node::Call(_, mut of, ..) = self.term(id).node else { return false };
+        while let Node::Call(_, inner, ..) = self.term(of).node {
+            of = inner;
+        }
+        let texts: Vec<&str> = self.column(of).iter().filter_map(|&id| interner.text(id)).collect();
+        let prose = texts.iter().filter(|text| text.split_whitespace().count() >= PROSE_WORDS).count();
+        2 * prose > texts.len()
     }
 
     /// The terms whose column is `target`, cheapest first, as expressions with costs.

@@ -14,7 +14,7 @@ mod thresholds;
 mod words;
 
 use thresholds::figures_of;
-pub use thresholds::threshold;
+pub use thresholds::{Round, threshold};
 use words::{is_common, keywords};
 
 /// Something that holds in some rows.
@@ -79,7 +79,14 @@ const RELATION_COST: u32 = 10;
 
 /// What it costs more that a decision is made by how long a text of several words is, or by how many
 /// digits a number has: few are, and there is a threshold beside every text.
-const SIZE_COST: u32 = 12;
+const SIZE_COST: u32 = 32;
+
+/// What it costs more that a decision is made by what stands at one place of prose: whoever writes it
+/// may put it elsewhere.
+const PLACE_COST: u32 = 4;
+
+/// What it costs more that a keyword begins or ends with digits: these are a part of a number, more often than of a name.
+const DIGITS_COST: u32 = 4;
 
 /// The most texts that are related with each other.
 const MAX_RELATED: usize = 12;
@@ -179,7 +186,7 @@ impl Predicate {
 
     /// The same with a rounder limit in a comparison: that of `other`, where it compares the same in
     /// the same direction. With how round it is then.
-    pub fn rounder(&self, other: &Predicate) -> Option<(Predicate, (u32, u8))> {
+    pub fn rounder(&self, other: &Predicate) -> Option<(Predicate, Round)> {
         match (&self.test, &other.test) {
             (Test::Compare(op, term, limit), Test::Compare(other_op, other_term, other_limit)) => {
                 let round = figures_of(other_limit);
@@ -243,6 +250,25 @@ fn name_in_order(all: &mut [Predicate]) {
     }
 }
 
+/// What it takes to say which of the keywords each is: those in many texts come first.
+fn bits_of(keywords: &[(String, bool)], texts: &[Option<String>]) -> Vec<u32> {
+    let count = |keyword: &str| texts.iter().flatten().filter(|text| text.contains(keyword)).count();
+    let mut order: Vec<(usize, usize)> =
+        keywords.iter().enumerate().map(|(index, (keyword, _))| (count(keyword), index)).collect();
+    order.sort_by_key(|&(count, index)| (std::cmp::Reverse(count), index));
+    let mut bits = vec![0; keywords.len()];
+    for (place, (_, index)) in order.into_iter().enumerate() {
+        bits[index] = 4 + (2 * log2(place as u64 + 2) / LOG_UNIT) as u32 / 2;
+    }
+    bits
+}
+
+/// Whether a keyword begins or ends with digits.
+fn is_part_of_number(keyword: &str) -> bool {
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    digit(keyword.as_bytes().first()) || digit(keyword.as_bytes().last())
+}
+
 fn is_above(op: Op) -> bool {
     matches!(op, Op::Gt | Op::Ge)
 }
@@ -299,7 +325,8 @@ impl Maker<'_> {
                     self.thresholds(id, interner);
                     self.equalities(id, interner);
                 }
-                Kind::Text => self.equalities(id, interner),
+                // What a number is as a text says no more than the number.
+                Kind::Text if !bank.is_call(id, Op::Text) => self.equalities(id, interner),
                 _ => {}
             }
         }
@@ -366,7 +393,11 @@ impl Maker<'_> {
         let bits = values.len().next_power_of_two().trailing_zeros();
         // Null equals no value, and that is not undefined.
         let partial = self.bank.defined(id) != self.rows;
-        let odd = if self.bank.is_size_of_text(id, interner) { SIZE_COST } else { 0 };
+        let odd = match () {
+            () if self.bank.is_size_of_text(id, interner) => SIZE_COST,
+            () if self.bank.is_part_of_prose(id, interner) => PLACE_COST,
+            () => 0,
+        };
         for (value, rows) in values {
             if rows.count_ones() >= 2 {
                 self.add(rows, term.cost + Op::Eq.info().cost + 4 + bits + odd, Test::Equals(id, value), partial);
@@ -388,14 +419,14 @@ impl Maker<'_> {
                 return forms;
             }
             let keywords = keywords(&form.texts);
-            // What it takes to say which of them.
-            let bits = 4 + keywords.len().next_power_of_two().trailing_zeros();
-            for (keyword, whole) in keywords {
+            let bits = bits_of(&keywords, &form.texts);
+            for ((keyword, whole), bits) in keywords.into_iter().zip(bits) {
                 if !meter.take(self.bank.rows() / 2 + bytes / 128) {
                     return forms;
                 }
                 let common = if is_common(&keyword) { 8 } else { 0 };
-                let own = cost(&form.expression) + bits + common + if whole { 0 } else { 2 };
+                let digits = if is_part_of_number(&keyword) { DIGITS_COST } else { 0 };
+                let own = cost(&form.expression) + bits + common + digits + if whole { 0 } else { 2 };
                 let partial = form.texts.iter().any(Option::is_none);
                 for op in [Op::Contains, Op::Starts] {
                     let holds = |text: &String| match op {

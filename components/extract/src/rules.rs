@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::predicates::Predicate;
+use crate::predicates::{Predicate, Round};
 use crate::values::{Meter, Rows, rows};
 
 /// What a branch may give.
@@ -63,18 +63,19 @@ impl List {
         fewest.is_some_and(|exceptions| self.rules.len() > exceptions.max(1) as usize)
     }
 
-    /// Puts a rule about a kind before the one about a size that stands before it, where no
-    /// example is of both: what is blocked is so however small.
+    /// Puts a rule about a kind before those about a size that stand before it, where no example is of
+    /// it and of any rule that it passes: what is blocked is so however small.
     fn kinds_first(&mut self, wanted: Rows) {
-        for _ in 0..self.rules.len() {
-            let mut remaining = wanted;
-            for at in 1..self.rules.len() {
-                let (size, kind) = (&self.rules[at - 1].0, &self.rules[at].0);
-                let free = size.rows & kind.rows & remaining == 0;
-                if free && size.is_threshold() && !kind.is_threshold() && kind.only().is_none() {
-                    self.rules.swap(at - 1, at);
-                }
-                remaining &= !self.rules[at - 1].0.rows;
+        for at in 1..self.rules.len() {
+            let kind = &self.rules[at].0;
+            if kind.is_threshold() || kind.only().is_some() {
+                continue;
+            }
+            let free = |size: &Predicate| size.rows & kind.rows & wanted == 0;
+            let passed = self.rules[..at].iter().rev().take_while(|(rule, _)| free(rule)).count();
+            let first = self.rules[at - passed..at].iter().position(|(rule, _)| rule.is_threshold());
+            if let Some(first) = first {
+                self.rules[at - passed + first..=at].rotate_right(1);
             }
         }
     }
@@ -84,7 +85,7 @@ impl List {
     fn rounded(&mut self, predicates: &[Predicate], leaves: &[Leaf], wanted: Rows) {
         for at in 0..self.rules.len() {
             let own = self.rules[at].0.clone();
-            let mut best: Option<((u32, u8), u32, Predicate)> = None;
+            let mut best: Option<(Round, u32, Predicate)> = None;
             for (other, round) in predicates.iter().filter_map(|other| own.rounder(other)) {
                 let moved = (other.rows ^ own.rows).count_ones();
                 if best.as_ref().is_some_and(|(known, by, _)| (*known, *by) <= (round, moved)) {
@@ -166,7 +167,7 @@ const IF_COST: u32 = 6;
 const LEAST: u32 = 2;
 
 /// Partial lists kept at each length.
-const BEAM: usize = 16;
+const BEAM: usize = 128;
 
 /// What it costs to say that an example is wrong: which, and what it says instead.
 const WRONG_COST: u32 = 14;
@@ -176,7 +177,22 @@ const RIGHT: u32 = 4;
 
 /// Finds lists that are right in all `wanted` rows but for `slack` of them, cheapest first.
 /// Gives what was found before the meter ran out.
+///
+/// First with the predicates alone that say one thing wherever they hold, so that no rule depends on
+/// those before it; then with all.
 pub fn learn(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows, slack: u32, meter: &mut Meter) -> Vec<List> {
+    let says_one_thing = |predicate: &&Predicate| {
+        let rows = predicate.rows & wanted;
+        predicate.only().is_some() || leaves.iter().any(|leaf| rows & !leaf.rows == 0)
+    };
+    let pure: Vec<Predicate> = predicates.iter().filter(says_one_thing).cloned().collect();
+    let mut done = searched(&pure, leaves, wanted, slack, meter);
+    done.extend(searched(predicates, leaves, wanted, slack, meter));
+    done.sort_by_key(|list| list.cost);
+    done
+}
+
+fn searched(predicates: &[Predicate], leaves: &[Leaf], wanted: Rows, slack: u32, meter: &mut Meter) -> Vec<List> {
     let most = (wanted.count_ones() as usize / 4).max(1);
     let mut of_row: Vec<Vec<usize>> = vec![Vec::new(); crate::values::MAX_ROWS];
     let mut by_cost: Vec<usize> = (0..leaves.len()).collect();

@@ -23,7 +23,7 @@ mod sketch;
 
 pub use assess::{Novelty, assess};
 pub use calibrate::{HeldOut, calibrate};
-pub use narrow::{Answer, Narrowed, narrow};
+pub use narrow::{Answer, Narrowed, agree, narrow};
 pub use risk::{Answered, Controlled, Policy, control};
 
 use auto_json::Value;
@@ -98,8 +98,7 @@ impl wit_narrow::Guest for Component {
         held_out: Vec<types::Scored>,
         least: u32,
     ) -> Result<wit_narrow::Narrowed, Fault> {
-        let known = known.iter().enumerate().map(|(index, input)| json(input, &format!("/known/{index}")));
-        let known = known.collect::<Result<Vec<Value>, Fault>>()?;
+        let known = read_known(&known)?;
         let answers = held_out.iter().enumerate().map(read_answer).collect::<Result<Vec<_>, Fault>>()?;
         let narrowed = narrow(auto_kit::graph(&program)?, &known, &answers, least)?;
         Ok(wit_narrow::Narrowed {
@@ -108,6 +107,16 @@ impl wit_narrow::Guest for Component {
             branches: narrowed.branches,
         })
     }
+
+    fn agree(program: Vec<u8>, others: Vec<Vec<u8>>, known: Vec<String>) -> Result<Vec<u8>, Fault> {
+        let others = others.iter().map(|other| auto_kit::graph(other)).collect::<Result<Vec<_>, Fault>>()?;
+        let agreed = agree(auto_kit::graph(&program)?, others, &read_known(&known)?)?;
+        agreed.to_bytes().map_err(|_| Fault::new("bad-graph", "the others are not of the program's type"))
+    }
+}
+
+fn read_known(known: &[String]) -> Result<Vec<Value>, Fault> {
+    known.iter().enumerate().map(|(index, input)| json(input, &format!("/known/{index}"))).collect()
 }
 
 fn read_answer((index, row): (usize, &types::Scored)) -> Result<Answer, Fault> {

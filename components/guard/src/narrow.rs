@@ -38,32 +38,73 @@ pub struct Narrowed {
 
 /// Narrows a program of one expression. Fault: `not-one-expression`.
 pub fn narrow(mut program: Graph, known: &[Value], held_out: &[Answer], least: u32) -> Result<Narrowed, Fault> {
-    let mut sources = program.nodes.iter_mut().filter_map(|node| match &mut node.body {
-        Body::Expression { source } => Some(source),
-        _ => None,
-    });
-    let (Some(source), None) = (sources.next(), sources.next()) else {
-        return Err(Fault::new("not-one-expression", "only a program of one expression can be narrowed"));
-    };
-    let rule = parse(source).map_err(|error| Fault::new("bad-graph", error.to_string()))?;
+    let source = only_expression(&mut program)?;
+    let rule = parsed(source)?;
     let rule = without_known(&rule);
     let rows: Vec<Row> = held_out.iter().filter_map(Row::of).collect();
     let mut branches = Branches { least, held: 0, all: 0 };
     let narrow = branches.narrowed(rule, rows.iter().collect());
     let Branches { held, all, .. } = branches;
-    if held < all {
-        let digests = known.iter().filter_map(|input| apply(Op::Digest, &[input]));
-        let mut digests: Vec<Value> = digests.collect();
-        digests.sort();
-        digests.dedup();
-        let digests = Expr::List(digests.into_iter().map(Expr::Literal).collect());
-        let is_known = Expr::Call(Op::Includes, vec![digests, Expr::Call(Op::Digest, vec![Expr::Input])]);
-        let otherwise = narrow.unwrap_or_else(|| undefined(rule));
-        *source = Expr::Call(Op::If, vec![is_known, rule.clone(), otherwise]).to_string();
-    } else {
-        *source = rule.to_string();
-    }
+    *source = match held < all {
+        true => but_for_known(rule, narrow.unwrap_or_else(|| undefined(rule)), known).to_string(),
+        false => rule.to_string(),
+    };
     Ok(Narrowed { program: program.canonical(), held, branches: all })
+}
+
+/// Keeps a program of one expression to where the others give the same. Fault: `not-one-expression`.
+pub fn agree(mut program: Graph, others: Vec<Graph>, known: &[Value]) -> Result<Graph, Fault> {
+    let mut same = Vec::new();
+    let source = only_expression(&mut program)?;
+    let rule = parsed(source)?;
+    let rule = without_known(&rule);
+    for mut other in others {
+        let other = parsed(only_expression(&mut other)?)?;
+        let equal = Expr::Call(Op::Eq, vec![rule.clone(), without_known(&other).clone()]);
+        if without_known(&other) != rule && !same.contains(&equal) {
+            same.push(equal);
+        }
+    }
+    let agreed = match same.len() {
+        0 => None,
+        1 => same.pop(),
+        _ => Some(Expr::Call(Op::And, same)),
+    };
+    *source = match agreed {
+        None => rule.to_string(),
+        Some(agreed) => {
+            let kept = Expr::Call(Op::If, vec![agreed, rule.clone(), undefined(rule)]);
+            but_for_known(rule, kept, known).to_string()
+        }
+    };
+    Ok(program.canonical())
+}
+
+/// The text of the one expression that a program is of.
+fn only_expression(program: &mut Graph) -> Result<&mut String, Fault> {
+    let mut sources = program.nodes.iter_mut().filter_map(|node| match &mut node.body {
+        Body::Expression { source } => Some(source),
+        _ => None,
+    });
+    match (sources.next(), sources.next()) {
+        (Some(source), None) => Ok(source),
+        _ => Err(Fault::new("not-one-expression", "only a program of one expression can be narrowed")),
+    }
+}
+
+fn parsed(source: &str) -> Result<Expr, Fault> {
+    parse(source).map_err(|error| Fault::new("bad-graph", error.to_string()))
+}
+
+/// The rule for the inputs that are known, and something narrower for all others.
+fn but_for_known(rule: &Expr, otherwise: Expr, known: &[Value]) -> Expr {
+    let digests = known.iter().filter_map(|input| apply(Op::Digest, &[input]));
+    let mut digests: Vec<Value> = digests.collect();
+    digests.sort();
+    digests.dedup();
+    let digests = Expr::List(digests.into_iter().map(Expr::Literal).collect());
+    let is_known = Expr::Call(Op::Includes, vec![digests, Expr::Call(Op::Digest, vec![Expr::Input])]);
+    Expr::Call(Op::If, vec![is_known, rule.clone(), otherwise])
 }
 
 /// The rule itself, of one that was narrowed before.

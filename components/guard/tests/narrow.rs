@@ -1,6 +1,6 @@
 //! Through which of its branches a rule may answer, seen through the evaluator.
 
-use auto_guard::{Answer, narrow};
+use auto_guard::{Answer, agree, narrow};
 use auto_json::Value;
 use auto_lang::{eval, parse};
 use auto_schema::ir::{Body, Bounds, Edge, Effects, End, Graph, Node, Port, Uncertainty};
@@ -162,4 +162,31 @@ proptest! {
             prop_assert!(!known.contains(&input) || narrow == whole);
         }
     }
+}
+
+#[test]
+fn a_rule_answers_what_is_known_and_elsewhere_what_the_others_say_too() {
+    let of = |source: &str| graph(source, "text", "text");
+    let rule = of(r#"if(contains($, "a"), "x", "y")"#);
+    let others = vec![
+        of(r#"if(starts($, "a"), "x", "y")"#),
+        of(r#"if(contains($, "a"), "x", "y")"#),
+        of(r#"if(starts($, "a"), "x", "y")"#),
+        of(r#"if(eq($, "z"), nth([""], 1), "x")"#),
+    ];
+    let known = ["\"ba\"", "\"c\""].map(|text| Value::parse(text).unwrap());
+    let kept = agree(rule.clone(), others.clone(), &known).unwrap();
+    let says = |text: &str| answers(&kept, &text.into()).and_then(|answer| answer.as_text().map(str::to_owned));
+    assert_eq!(says("ab").as_deref(), Some("x"));
+    // Where one says something else, or nothing.
+    assert_eq!([says("bab"), says("d"), says("z")], [None, None, None]);
+    // What is known keeps its answer.
+    assert_eq!([says("ba").as_deref(), says("c").as_deref()], [Some("x"), Some("y")]);
+    // Kept again it is the rule that is looked at, and nothing is asked twice.
+    assert_eq!(source(&agree(kept.clone(), others, &known).unwrap()), source(&kept));
+    assert_eq!(source(&kept).matches("starts").count(), 1);
+    assert_eq!(source(&agree(rule.clone(), vec![rule.clone(), kept], &known).unwrap()), source(&rule));
+    let mut no_rule = rule.clone();
+    no_rule.nodes.retain(|node| node.id != 1);
+    assert_eq!(agree(rule, vec![no_rule], &known).unwrap_err().code, "not-one-expression");
 }

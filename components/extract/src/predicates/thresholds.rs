@@ -11,9 +11,9 @@ pub fn threshold(below: &Number, above: &Number) -> Option<(Op, Number)> {
     let widen = |mantissa: i128, own: u16| mantissa.checked_mul(10i128.checked_pow(u32::from(scale - own))?);
     let (low, high) = (widen(low, low_scale)?, widen(high, high_scale)?);
     let number = |mantissa: i128| if scale == 0 { Number::integer(mantissa) } else { short(mantissa, scale) };
-    let at_least = roundest(low + 1, high);
+    let at_least = roundest(low + 1, high, scale);
     // `gt` of the lower end says the same, where that is rounder.
-    if roundness(low, low, high) < roundness(at_least, low, high) {
+    if roundness(low, low, high, scale) < roundness(at_least, low, high, scale) {
         return Some((Op::Gt, number(low)?));
     }
     Some((Op::Ge, number(at_least)?))
@@ -28,52 +28,60 @@ fn short(mantissa: i128, scale: u16) -> Option<Number> {
     }
 }
 
-/// The roundest number from `low` to `high`.
-fn roundest(low: i128, high: i128) -> i128 {
+/// The roundest number from `low` to `high`, in units of the last place.
+fn roundest(low: i128, high: i128, scale: u16) -> i128 {
+    let mut candidates = vec![low, high];
     let mut unit = 1i128;
-    let mut best = high;
-    while let Some(next) = unit.checked_mul(10) {
-        if high.div_euclid(next).saturating_mul(next) < low {
+    loop {
+        let first = low.div_euclid(unit) + i128::from(low.rem_euclid(unit) != 0);
+        let last = high.div_euclid(unit);
+        if first > last {
             break;
         }
+        // The first of a unit have the fewest digits, and one near the middle is there too.
+        let middle = first + (last - first) / 2;
+        candidates.extend((first..=last.min(first + 9)).map(|multiple| multiple * unit));
+        candidates.extend((first.max(middle - 9)..=last.min(middle + 9)).map(|multiple| multiple * unit));
+        candidates.extend(
+            [1, 2, 5, -1, -2, -5]
+                .map(|figure| figure * unit)
+                .into_iter()
+                .filter(|number| (low..=high).contains(number)),
+        );
+        let Some(next) = unit.checked_mul(10) else { break };
         unit = next;
     }
-    let first = low.div_euclid(unit) + i128::from(low.rem_euclid(unit) != 0);
-    let last = high.div_euclid(unit);
-    for multiple in first..=last.min(first + 99) {
-        let candidate = multiple * unit;
-        if roundness(candidate, low, high) < roundness(best, low, high) {
-            best = candidate;
-        }
-    }
-    best
+    candidates.into_iter().min_by_key(|&candidate| (roundness(candidate, low, high, scale), candidate)).unwrap_or(high)
 }
 
-/// Less is rounder: fewer significant digits, then 1, 2 or 5, then other multiples of 5,
-/// then near the middle.
-fn roundness(number: i128, low: i128, high: i128) -> (u32, u8, u128) {
+/// Less is rounder: 1, 2 or 5 times a power of ten first, then fewer significant digits, then
+/// multiples of 5, then fewer digits as it is written, then near the middle.
+fn roundness(number: i128, low: i128, high: i128, scale: u16) -> (Round, u128) {
     let middle = low + (high - low) / 2;
-    let (digits, rank) = figures(number);
-    (digits, rank, number.abs_diff(middle))
+    (figures(number, scale), number.abs_diff(middle))
 }
 
-/// How round a number is, less being rounder: its significant digits, and what they are.
-pub fn figures_of(number: &Number) -> (u32, u8) {
-    number.parts().map_or((u32::MAX, 0), |(mantissa, _)| figures(mantissa))
+/// How round a number is, less being rounder: whether it is more than 1, 2 or 5 times a power of
+/// ten, its significant digits, whether they are no multiple of 5, and all digits that are written.
+pub type Round = (bool, u32, bool, u32);
+
+/// How round a number is.
+pub fn figures_of(number: &Number) -> Round {
+    number.parts().map_or((true, u32::MAX, true, u32::MAX), |(mantissa, scale)| figures(mantissa, scale))
 }
 
-fn figures(number: i128) -> (u32, u8) {
+fn figures(number: i128, scale: u16) -> Round {
     let mut significant = number.unsigned_abs();
+    let mut zeros = 0;
     while significant != 0 && significant.is_multiple_of(10) {
         significant /= 10;
+        zeros += 1;
     }
     let digits = significant.checked_ilog10().map_or(0, |log| log + 1);
-    let rank = match significant {
-        0 | 1 | 2 | 5 => 0,
-        other if other.is_multiple_of(5) => 1,
-        _ => 2,
-    };
-    (digits, rank)
+    let after_point = u32::from(scale).saturating_sub(zeros);
+    let before_point = (digits + zeros).saturating_sub(u32::from(scale));
+    let round = matches!(significant, 0 | 1 | 2 | 5);
+    (!round, digits, !significant.is_multiple_of(5) && !round, before_point + after_point)
 }
 
 #[cfg(test)]
@@ -101,5 +109,10 @@ mod tests {
         assert_eq!(at("1.5", "2.25"), "ge 2");
         assert_eq!(at("3", "3.25"), "gt 3");
         assert_eq!(at("99.99", "100.0"), "ge 100");
+        assert_eq!(at("4900", "15000"), "ge 5000");
+        assert_eq!(at("499", "1200"), "ge 500");
+        assert_eq!(at("700", "1900"), "ge 1000");
+        assert_eq!(at("0.04", "0.3"), "ge 0.2");
+        assert_eq!(at("61", "89"), "ge 70");
     }
 }
