@@ -77,10 +77,22 @@ pub fn write(corpus: &Corpus, vectors: Option<Vectors>, writer: Option<&dyn Writ
             let message = format!("what has to be disclosed is not supported: {} ({})", draft.text, why.join("; "));
             return Err(Unwritten { code: "disclosure-unsupported", message });
         } else {
-            report.deleted.push(Deleted { section: job.section, draft, ruling });
+            report.deleted.push(left_out(corpus, job, draft));
         }
     }
     Ok(report)
+}
+
+/// A sentence as it can be listed and read again: on one line, with ids that look like ids.
+fn left_out(corpus: &Corpus, job: &Job, draft: Draft) -> Deleted {
+    let plain = |id: String| match !id.is_empty() && id.chars().all(|one| one.is_ascii_alphanumeric()) {
+        true => id,
+        false => "none".to_owned(),
+    };
+    let text = auto_schema::shown(draft.text.trim());
+    let draft = Draft { text, cites: draft.cites.into_iter().map(plain).collect(), using: draft.using };
+    let ruling = verify(&draft, corpus).ruling;
+    Deleted { section: job.section, draft, ruling }
 }
 
 /// What the given texts are quoted with: of each the sentences nearest to what the run was about.

@@ -13,14 +13,19 @@
 //! thing that asks a model is the caller's [`Writer`].
 
 pub mod artifacts;
+pub mod check;
 pub mod compose;
 pub mod corpus;
+pub mod draw;
 pub mod evidence;
 pub mod exact;
 pub mod expression;
+pub mod html;
 pub mod index;
 pub mod lexicon;
+pub mod markdown;
 pub mod sentence;
+pub mod tables;
 pub mod template;
 pub mod tokens;
 pub mod unit;
@@ -28,6 +33,7 @@ pub mod vectors;
 pub mod verify;
 
 pub use artifacts::{Artifact, Artifacts, Literature, Unreadable};
+pub use check::{Checked, Problem};
 pub use compose::{Report, write};
 pub use corpus::Corpus;
 pub use evidence::{Category, Evidence, Tag, Typed};

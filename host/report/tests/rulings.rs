@@ -93,8 +93,13 @@ fn more_digits_than_are_known_are_weakened_to_those_that_are() {
             "weaken: The score of i0002 on the select rows is 0.947195.",
         ),
         ("The run used about 473 jobs.", &["/budget/jobs"], &[], "weaken: The run used 473 jobs."),
-        ("The run used over 473 jobs.", &["/budget/jobs"], &[], "vague-number"),
-        ("The run used up to 473 jobs.", &["/budget/jobs"], &[], "comparison-without-evidence, vague-number"),
+        ("The run used over 473 jobs.", &["/budget/jobs"], &[], "vague-number, wrong-subject"),
+        (
+            "The run used up to 473 jobs.",
+            &["/budget/jobs"],
+            &[],
+            "comparison-without-evidence, vague-number, wrong-subject",
+        ),
     ]);
 }
 
@@ -107,10 +112,20 @@ fn number_words_are_numbers() {
             "The score of i0002 on the select rows is twice that of the baseline.",
             &[ONE, TWO],
             &["ratio($0/score, $1/score)"],
-            "number-unsupported",
+            "number-unsupported, wrong-subject",
         ),
-        ("i0002 scored half of the baseline on the select rows.", &[ONE, TWO], &[], "number-unsupported"),
-        ("i0002 doubled the score of the baseline on the select rows.", &[ONE, TWO], &[], "number-unsupported"),
+        (
+            "i0002 scored half of the baseline on the select rows.",
+            &[ONE, TWO],
+            &[],
+            "number-unsupported, wrong-subject",
+        ),
+        (
+            "i0002 doubled the score of the baseline on the select rows.",
+            &[ONE, TWO],
+            &[],
+            "number-unsupported, wrong-subject",
+        ),
         (
             "Two hundred experiments of the run failed.",
             &["experiments?failed"],
@@ -305,7 +320,7 @@ fn what_nothing_cited_says_does_not_stand() {
     table(&[
         ("i0002 is a breakthrough.", &["/individuals/2/status"], &[], "word-unsupported"),
         ("i0002 is not valid.", &["/individuals/2/status"], &[], "negation"),
-        ("The check `ceiling` of i0002 holds.", &["/timeline/0/detail/checks/0"], &[], "negation"),
+        ("The check `ceiling` of i0002 holds.", &["/timeline/0/detail/checks/0"], &[], "word-unsupported"),
         ("The check `ceiling` of i0002 does not hold.", &["/timeline/0/detail/checks/0"], &[], "supported"),
         (
             "i0002 scored better because of its program.",
@@ -367,7 +382,7 @@ fn computed_numbers_are_called_what_they_are() {
     let text = |what: &str| format!("The {what} size of the baseline, i0001 and i0002 is");
     table(&[
         (&format!("{} 26.67 bytes.", text("mean")), &of, &[&mean], "supported"),
-        (&format!("{} 26.66 bytes.", text("mean")), &of, &[&mean], "number-unsupported"),
+        (&format!("{} 26.66 bytes.", text("mean")), &of, &[&mean], "number-unsupported, wrong-subject"),
         (&format!("{} 80 bytes.", text("total")), &of, &[&sum], "supported"),
         (&format!("{} 80 bytes.", text("mean")), &of, &[&sum], "wrong-subject"),
         (&format!("{} 31 bytes.", text("maximum")), &of, &[&max], "supported"),
@@ -388,4 +403,62 @@ fn an_id_that_is_none_of_the_run_dangles() {
     let other = Run::of(2);
     sentence.cites = vec![at(&other.corpus(), "/budget/jobs").short()];
     assert!(ruled(&corpus, &sentence).starts_with("dangling-id"));
+}
+
+#[test]
+fn what_is_said_of_two_is_checked_of_both() {
+    table(&[
+        ("The size of i0001 and i0002 is 19 bytes.", &[SIZE, "/individuals/1/bytes"], &[], "wrong-subject"),
+        ("i0001 and i0002 scored 0.947195 on the select rows.", &[ONE, "/individuals/1/bytes"], &[], "wrong-subject"),
+        ("i0002 scored 0.947195 on the select rows and the confirm rows.", &[ONE, CONFIRMED], &[], "wrong-subject"),
+        (
+            "i0001 and i0002 scored better than the baseline on the select rows.",
+            &[ONE, TWO, "/individuals/1/bytes"],
+            &[],
+            "comparison-without-evidence",
+        ),
+        (
+            "The score of i0002 on the select rows is higher than that of the baseline on the confirm rows.",
+            &[ONE, TWO, CONFIRMED, CONFIRMED_BEFORE],
+            &[],
+            "comparison-without-evidence",
+        ),
+        (
+            "On the select rows i0002 scored better than the baseline and worse than i0001.",
+            &[ONE, TWO, "/individuals/1/bytes"],
+            &[],
+            "comparison-without-evidence",
+        ),
+        (
+            "i0001 is dropped, and i0002 is valid.",
+            &["/individuals/1/status", "/individuals/2/status"],
+            &[],
+            "supported",
+        ),
+        ("i0001 and i0002 are valid.", &["/individuals/1/status", "/individuals/2/status"], &[], "wrong-subject"),
+    ]);
+}
+
+#[test]
+fn a_number_is_said_with_all_that_makes_it_that_number() {
+    table(&[
+        ("The run has 40 generations.", &["/budget/max_generations"], &[], "wrong-subject"),
+        ("The run is 1200 jobs.", &["/budget/max_jobs"], &[], "wrong-subject"),
+        ("The run has 1 edit.", &["/timeline?status=applied"], &[], "wrong-subject"),
+        ("The setting of the run is 8.", &["/settings/offspring"], &[], "wrong-subject"),
+        ("1 experiment of the run ended.", &["experiments?ending=exited with 1"], &[], "wrong-subject"),
+        (
+            "i0002 came in generation 2 by the operator `structural` of the class `simplify` out of `i0001`.",
+            &["/individuals/2/operator"],
+            &[],
+            "word-unsupported",
+        ),
+        (
+            "i0002 came in generation 2 of the class `simplify` by the operator `structural` out of `i0001`.",
+            &["/individuals/2/operator"],
+            &[],
+            "word-unsupported",
+        ),
+        ("The run ended with the words “nothing better came”.", &["/why", "/status"], &[], "not-quoted"),
+    ]);
 }

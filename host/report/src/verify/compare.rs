@@ -17,8 +17,11 @@ const SIDES: [Category; 3] = [Category::Who, Category::Where, Category::When];
 type Pair<'v> = (&'v Typed, &'v Typed);
 
 /// Checks all of them, and what is said to be significant.
-pub fn check(reading: &Reading, cited: &[&Evidence], bound: &BTreeMap<usize, Bound>, findings: &mut Findings) {
+pub fn check(reading: &Reading<'_>, cited: &[&Evidence], bound: &BTreeMap<usize, Bound>, findings: &mut Findings) {
     let mut compared = Vec::new();
+    if comparisons(reading) > 1 {
+        findings.refuse("comparison-without-evidence", "it compares more than once: make two sentences of it");
+    }
     for at in 0..reading.tokens.len() {
         let Some(word) = reading.word(at) else { continue };
         if lexicon::is_passive(&word) {
@@ -47,8 +50,14 @@ pub fn check(reading: &Reading, cited: &[&Evidence], bound: &BTreeMap<usize, Bou
     significant(reading, &compared, findings);
 }
 
+/// How many words of comparison there are.
+pub fn comparisons(reading: &Reading<'_>) -> usize {
+    let words = (0..reading.tokens.len()).filter_map(|at| reading.word(at));
+    words.filter(|word| lexicon::comparison(word).is_some()).count()
+}
+
 /// Whether "not" stands before it in its part, or it is said of who is compared with.
-fn is_turned(reading: &Reading, at: usize) -> bool {
+fn is_turned(reading: &Reading<'_>, at: usize) -> bool {
     let stop = (0..at).rfind(|at| matches!(reading.tokens[*at], Token::Stop(_))).unwrap_or(0);
     let negated = (stop..at).filter_map(|at| reading.word(at)).any(|word| lexicon::is_negation(&word));
     let by = (at + 1..=at + 2).any(|at| reading.word(at).as_deref() == Some("by"));
@@ -61,7 +70,7 @@ fn is_turned(reading: &Reading, at: usize) -> bool {
 }
 
 /// A number right at a word of comparison says how much of it there is.
-fn adjacent(reading: &Reading, at: usize, word: &str, bound: &BTreeMap<usize, Bound>, findings: &mut Findings) {
+fn adjacent(reading: &Reading<'_>, at: usize, word: &str, bound: &BTreeMap<usize, Bound>, findings: &mut Findings) {
     let mut before = at;
     while before > 0 && is_filler(reading, before - 1) {
         before -= 1;
@@ -81,7 +90,7 @@ fn adjacent(reading: &Reading, at: usize, word: &str, bound: &BTreeMap<usize, Bo
 }
 
 /// Whether a token may stand between a number and the word that says how it compares.
-pub fn is_filler(reading: &Reading, at: usize) -> bool {
+pub fn is_filler(reading: &Reading<'_>, at: usize) -> bool {
     match reading.tokens.get(at) {
         Some(Token::Sign(_)) => true,
         Some(Token::Word(raw)) => {
@@ -96,7 +105,7 @@ pub fn is_filler(reading: &Reading, at: usize) -> bool {
 
 /// The cited numbers that a word of comparison may be about.
 fn pairs<'v>(
-    reading: &Reading,
+    reading: &Reading<'_>,
     at: usize,
     domain: Domain,
     cited: &[&'v Evidence],
@@ -109,6 +118,14 @@ fn pairs<'v>(
         let Some((left, right)) = reading.sides(at, category) else { continue };
         if left == right {
             continue;
+        }
+        // Of three, or of two in two places, it is not known which are compared.
+        let clear = SIDES.iter().all(|other| {
+            let named = reading.named(*other).len();
+            if *other == category { named == 2 } else { named <= 1 }
+        });
+        if !clear {
+            return Vec::new();
         }
         let of = |side: &str| -> Vec<&'v Typed> {
             let given = cited.iter().filter(|evidence| !evidence.literature);
@@ -124,7 +141,7 @@ fn pairs<'v>(
 }
 
 /// Two numbers of the same thing, alike in all but the side, and of what the sentence names.
-fn is_comparable(reading: &Reading, (left, right): Pair<'_>, side: Category) -> bool {
+fn is_comparable(reading: &Reading<'_>, (left, right): Pair<'_>, side: Category) -> bool {
     let alike = |category| category == side || left.tagged(category) == right.tagged(category);
     let named = |category| {
         let (named, of) = (reading.named(category), left.tagged(category));
@@ -139,7 +156,7 @@ fn is_comparable(reading: &Reading, (left, right): Pair<'_>, side: Category) -> 
 }
 
 /// `from 1 to 2`: the second is compared with the first.
-fn from_to<'v>(reading: &Reading, at: usize, bound: &'v BTreeMap<usize, Bound>) -> Option<Pair<'v>> {
+fn from_to<'v>(reading: &Reading<'_>, at: usize, bound: &'v BTreeMap<usize, Bound>) -> Option<Pair<'v>> {
     let after = |word: &str, start: usize| {
         let place = (start..reading.tokens.len()).find(|at| reading.word(*at).as_deref() == Some(word))?;
         let number = (place + 1..=place + 2).find(|at| matches!(reading.tokens.get(*at), Some(Token::Number(..))))?;
@@ -169,7 +186,7 @@ fn holds(direction: Direction, left: &Typed, right: &Typed) -> bool {
 }
 
 /// "Significant" is said of two numbers whose intervals do not meet.
-fn significant(reading: &Reading, compared: &[Pair<'_>], findings: &mut Findings) {
+fn significant(reading: &Reading<'_>, compared: &[Pair<'_>], findings: &mut Findings) {
     for at in 0..reading.tokens.len() {
         let Some(word) = reading.word(at).filter(|word| lexicon::is_significance(word)) else { continue };
         let apart = |(left, right): &Pair<'_>| match (&left.interval, &right.interval) {

@@ -8,15 +8,18 @@ use super::reading::Reading;
 use super::{Findings, all_tags};
 use crate::evidence::{CATEGORIES, Category, Evidence};
 use crate::lexicon::{self, stem};
-use crate::tokens::{Token, tokens};
+use crate::tokens::Token;
 use crate::unit;
 
-/// Checks every part.
-pub fn check(reading: &Reading, cited: &[&Evidence], findings: &mut Findings) {
+/// Checks every part. `computed`: what is named is known to be just what is compared or computed.
+pub fn check(reading: &Reading<'_>, cited: &[&Evidence], computed: bool, findings: &mut Findings) {
     for at in 0..reading.segments.len() {
         let part = Part::of(reading, at);
         if part.is_empty(reading, at) {
             continue;
+        }
+        if !computed {
+            listed(reading, &part, at, findings);
         }
         let mut misses: Vec<Miss> = Vec::new();
         let said = cited
@@ -30,12 +33,57 @@ pub fn check(reading: &Reading, cited: &[&Evidence], findings: &mut Findings) {
 }
 
 /// Whether an evidence says a part; an error says what it does not.
-pub fn says(reading: &Reading, segment: usize, evidence: &Evidence) -> Result<(), String> {
-    Part::of(reading, segment).said_by(reading, segment, evidence).map_err(|miss| match miss {
+pub fn says(reading: &Reading<'_>, segment: usize, evidence: &Evidence) -> Result<(), String> {
+    let part = Part::of(reading, segment);
+    let all = || part.says_all(&Said::of(reading, evidence));
+    part.said_by(reading, segment, evidence).and_then(|()| all()).map_err(|miss| match miss {
+        Miss::Lacks(word) => format!("what is cited of the number says {word:?}, which this part lacks"),
         Miss::Subject(name) => format!("the number is not cited of {name}"),
         Miss::Word(word) => format!("what is cited of the number has no word {word:?}"),
         Miss::Negation => "what is cited of the number differs in a negation".to_owned(),
     })
+}
+
+/// What an evidence says of a number, and no part of a sentence does.
+pub fn lacks(reading: &Reading<'_>, evidence: &Evidence) -> Option<String> {
+    let parts: Vec<Part> = (0..reading.segments.len()).map(|at| Part::of(reading, at)).collect();
+    let all = Part {
+        words: parts.iter().flat_map(|part| part.words.iter().cloned()).collect(),
+        code: parts.iter().flat_map(|part| part.code.iter().cloned()).collect(),
+        negated: false,
+    };
+    match all.says_all(&Said::of(reading, evidence)) {
+        Err(Miss::Lacks(word)) => Some(format!("what is cited says {word:?}, which the sentence lacks")),
+        _ => None,
+    }
+}
+
+/// A part that only names something says of it what another part says of something else ("A and B
+/// scored 1"): nobody checks that.
+fn listed(reading: &Reading<'_>, part: &Part, segment: usize, findings: &mut Findings) {
+    let number = reading.segments[segment].clone().any(|at| match &reading.tokens[at] {
+        Token::Number(..) => !reading.is_named(at),
+        Token::Word(_) => reading.word(at).is_some_and(|word| lexicon::number_word(&word).is_some()),
+        _ => false,
+    });
+    if number || !part.words.is_empty() || !part.code.is_empty() {
+        return;
+    }
+    for category in [Category::Who, Category::Where, Category::When, Category::Status] {
+        let own = reading.own(segment, category);
+        // "A is valid" says of A that it is.
+        let other = match category {
+            Category::Who => Category::Status,
+            Category::Status => Category::Who,
+            category => category,
+        };
+        let says = other != category && !reading.own(segment, other).is_empty();
+        if !own.is_empty() && !says && reading.named(category).len() > 1 {
+            let names: Vec<&str> = own.into_iter().collect();
+            let why = format!("nothing of its own is said of {}: say it in a sentence of its own", names.join(", "));
+            findings.refuse("wrong-subject", why);
+        }
+    }
 }
 
 /// Why an evidence does not say a part; the later ones are nearer.
@@ -43,6 +91,7 @@ pub fn says(reading: &Reading, segment: usize, evidence: &Evidence) -> Result<()
 enum Miss {
     Subject(String),
     Word(String),
+    Lacks(String),
     Negation,
 }
 
@@ -55,6 +104,12 @@ fn report(misses: Vec<Miss>, findings: &mut Findings) {
         Some(Miss::Word(word)) => {
             let why = format!("no cited evidence about the same thing has the word {word:?}");
             findings.refuse("word-unsupported", why);
+        }
+        Some(Miss::Lacks(word)) => {
+            findings.refuse(
+                "word-unsupported",
+                format!("it lacks {word:?}, without which the evidence says something else"),
+            );
         }
         Some(Miss::Negation) => {
             findings
@@ -71,7 +126,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(reading: &Reading, segment: usize) -> Part {
+    fn of(reading: &Reading<'_>, segment: usize) -> Part {
         let range = reading.segments[segment].clone();
         let mut part = Part { words: BTreeSet::new(), code: Vec::new(), negated: false };
         for at in range.clone() {
@@ -91,12 +146,23 @@ impl Part {
         part
     }
 
-    fn is_empty(&self, reading: &Reading, segment: usize) -> bool {
+    fn is_empty(&self, reading: &Reading<'_>, segment: usize) -> bool {
         let names = CATEGORIES.iter().any(|category| !reading.own(segment, *category).is_empty());
         self.words.is_empty() && self.code.is_empty() && !self.negated && !names
     }
 
-    fn said_by(&self, reading: &Reading, segment: usize, evidence: &Evidence) -> Result<(), Miss> {
+    /// Whether a part says all that an evidence says: a number or a piece of code that lacks a word of
+    /// that may be said of something else.
+    fn says_all(&self, said: &Said) -> Result<(), Miss> {
+        let stems: BTreeSet<&str> = self.words.iter().map(|word| stem(word)).collect();
+        match said.own.iter().find(|own| !stems.contains(own.as_str())) {
+            Some(own) => Err(Miss::Lacks(own.clone())),
+            None if said.code.iter().any(|code| !self.code.contains(code)) => Err(Miss::Lacks("code".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn said_by(&self, reading: &Reading<'_>, segment: usize, evidence: &Evidence) -> Result<(), Miss> {
         for category in CATEGORIES {
             let (own, of) = (reading.own(segment, category), all_tags(evidence, category));
             if let Some(name) = own.difference(&of).next() {
@@ -107,7 +173,13 @@ impl Part {
         if !about.is_empty() && about.is_disjoint(&all_tags(evidence, Category::Who)) {
             return Err(Miss::Subject(about.into_iter().collect::<Vec<_>>().join(", ")));
         }
-        let said = Said::of(&evidence.text);
+        let said = Said::of(reading, evidence);
+        if self.code.len() > 1 && !said.is_verbatim(reading, segment) {
+            return Err(Miss::Word(format!("`{}` in these words", self.code.join("`, `"))));
+        }
+        if !self.code.is_empty() {
+            self.says_all(&said)?;
+        }
         for code in &self.code {
             if !said.code.contains(code) {
                 return Err(Miss::Word(format!("`{code}`")));
@@ -127,7 +199,7 @@ impl Part {
 }
 
 /// Whether a word is checked by other rules, or says nothing.
-fn is_checked_elsewhere(reading: &Reading, range: &Range<usize>, at: usize, word: &str) -> bool {
+fn is_checked_elsewhere(reading: &Reading<'_>, range: &Range<usize>, at: usize, word: &str) -> bool {
     let is_number = lexicon::number_word(word).is_some() || lexicon::multiple_word(word).is_some();
     let compares = lexicon::comparison(word).is_some() || lexicon::is_significance(word);
     let called = super::numbers::operation_of(word).is_some() && reading.computes;
@@ -142,7 +214,7 @@ fn is_checked_elsewhere(reading: &Reading, range: &Range<usize>, at: usize, word
 }
 
 /// Whether a word is the unit of the number before it.
-fn is_unit(reading: &Reading, range: &Range<usize>, at: usize) -> bool {
+fn is_unit(reading: &Reading<'_>, range: &Range<usize>, at: usize) -> bool {
     let number = |at: usize| range.contains(&at) && matches!(reading.tokens[at], Token::Number(..));
     (1..=2).any(|back| {
         let Some(start) = at.checked_sub(back).filter(|start| number(*start)) else { return false };
@@ -160,25 +232,47 @@ fn is_unit(reading: &Reading, range: &Range<usize>, at: usize) -> bool {
 
 /// What an evidence says.
 struct Said {
+    /// All its words.
     stems: BTreeSet<String>,
+    /// Those that are no names, and say something.
+    own: BTreeSet<String>,
     code: BTreeSet<String>,
     negated: bool,
+    tokens: Vec<Token>,
 }
 
 impl Said {
-    fn of(text: &str) -> Said {
-        let mut said = Said { stems: BTreeSet::new(), code: BTreeSet::new(), negated: false };
-        for token in tokens(text) {
+    fn of(reading: &Reading<'_>, evidence: &Evidence) -> Said {
+        let theirs = Reading::of(&evidence.text, reading.lexicon, false);
+        let (mut stems, mut code, mut negated) = (BTreeSet::new(), BTreeSet::new(), false);
+        for token in &theirs.tokens {
             match token {
                 Token::Word(word) => {
                     let word = word.to_lowercase();
-                    said.negated |= lexicon::is_negation(&word);
-                    said.stems.insert(stem(&word).to_owned());
+                    negated |= lexicon::is_negation(&word);
+                    stems.insert(stem(&word).to_owned());
                 }
-                Token::Code(code) => drop(said.code.insert(code)),
+                Token::Code(text) => drop(code.insert(text.clone())),
                 _ => {}
             }
         }
-        said
+        let whole = 0..theirs.tokens.len();
+        let words = whole.clone().filter_map(|at| Some((at, theirs.word(at)?)));
+        let own = words
+            .filter(|(at, word)| !lexicon::is_negation(word) && !is_checked_elsewhere(&theirs, &whole, *at, word))
+            .map(|(_, word)| stem(&word).to_owned())
+            .collect();
+        Said { stems, own, code, negated, tokens: theirs.tokens }
+    }
+
+    /// Whether the part says it in the same words, in their order.
+    fn is_verbatim(&self, reading: &Reading<'_>, segment: usize) -> bool {
+        let kept = |token: &&Token| matches!(token, Token::Word(_) | Token::Code(_) | Token::Number(..));
+        let plain = |token: &Token| token.word().map_or_else(|| token.clone(), Token::Word);
+        let mine: Vec<Token> =
+            reading.tokens[reading.segments[segment].clone()].iter().filter(kept).map(plain).collect();
+        let theirs: Vec<Token> = self.tokens.iter().filter(kept).map(plain).collect();
+        mine == theirs
+            || theirs.windows(mine.len()).any(|window| window == mine.as_slice() && mine.len() * 4 >= theirs.len() * 3)
     }
 }

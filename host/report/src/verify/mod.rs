@@ -123,22 +123,23 @@ fn cited<'c>(draft: &Draft, corpus: &'c Corpus, findings: &mut Findings) -> Vec<
     cited
 }
 
-fn rule(draft: &Draft, reading: &Reading, cited: &[&Evidence], findings: &mut Findings) -> Vec<String> {
+fn rule(draft: &Draft, reading: &Reading<'_>, cited: &[&Evidence], findings: &mut Findings) -> Vec<String> {
     plain(&draft.text, reading, findings);
     if quotes_others(reading, cited, findings) {
         return Vec::new();
     }
     names(reading, cited, findings);
-    let derived = numbers::derived(draft, cited, findings);
+    let derived = numbers::derived(draft, reading, cited, findings);
     let bound = numbers::bind(reading, cited, &derived, findings);
     compare::check(reading, cited, &bound, findings);
     causes(reading, findings);
-    cover::check(reading, cited, findings);
+    let computed = compare::comparisons(reading) > 0 || bound.values().any(|bound| bound.is_derived);
+    cover::check(reading, cited, computed, findings);
     bound.values().map(|bound| bound.told.clone()).collect()
 }
 
 /// Whether it is one sentence of what can be read.
-fn plain(text: &str, reading: &Reading, findings: &mut Findings) {
+fn plain(text: &str, reading: &Reading<'_>, findings: &mut Findings) {
     for token in &reading.tokens {
         if let Token::Strange(strange) = token {
             findings.refuse("strange-text", format!("{strange:?} cannot be read: write plain words and digits"));
@@ -152,7 +153,7 @@ fn plain(text: &str, reading: &Reading, findings: &mut Findings) {
 }
 
 /// What somebody else wrote is quoted, whole and by name, and nothing else is said beside it.
-fn quotes_others(reading: &Reading, cited: &[&Evidence], findings: &mut Findings) -> bool {
+fn quotes_others(reading: &Reading<'_>, cited: &[&Evidence], findings: &mut Findings) -> bool {
     if !cited.iter().any(|evidence| evidence.literature) {
         return false;
     }
@@ -176,7 +177,7 @@ fn quotes_others(reading: &Reading, cited: &[&Evidence], findings: &mut Findings
 }
 
 /// Whatever a sentence names has to be in what it cites; what it quotes of the run, too.
-fn names(reading: &Reading, cited: &[&Evidence], findings: &mut Findings) {
+fn names(reading: &Reading<'_>, cited: &[&Evidence], findings: &mut Findings) {
     for mention in &reading.mentions {
         let known = |evidence: &&Evidence| {
             evidence.tags.contains(&mention.tag)
@@ -185,6 +186,9 @@ fn names(reading: &Reading, cited: &[&Evidence], findings: &mut Findings) {
         if !cited.iter().any(known) {
             findings.refuse("wrong-subject", format!("nothing that it cites is about {}", mention.tag.1));
         }
+    }
+    if reading.quotes().next().is_some() && cited.len() != 1 {
+        findings.refuse("not-quoted", "a sentence that quotes the run cites what it quotes and nothing else");
     }
     for quote in reading.quotes() {
         let whole = format!("“{quote}”");
@@ -195,7 +199,7 @@ fn names(reading: &Reading, cited: &[&Evidence], findings: &mut Findings) {
 }
 
 /// No file of a run proves why something came out as it did.
-fn causes(reading: &Reading, findings: &mut Findings) {
+fn causes(reading: &Reading<'_>, findings: &mut Findings) {
     let words: Vec<String> = reading.tokens.iter().map(|token| token.word().unwrap_or_default()).collect();
     for at in 0..words.len() {
         let rest: Vec<&str> = words[at..].iter().take(3).map(String::as_str).collect();

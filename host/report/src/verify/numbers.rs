@@ -23,6 +23,8 @@ pub struct Derived {
     operation: Operation,
     value: Typed,
     operands: Vec<BTreeSet<Tag>>,
+    /// What the evidence of its numbers says, and the sentence does not.
+    lacks: Option<String>,
 }
 
 /// A number of a sentence and what it was found to be.
@@ -56,7 +58,7 @@ impl Derived {
 
     /// Whether the sentence says what was computed: a difference stands beside a word of comparison, and
     /// the others are called what they are.
-    fn is_called_so(&self, reading: &Reading, at: usize) -> bool {
+    fn is_called_so(&self, reading: &Reading<'_>, at: usize) -> bool {
         let words = || (0..reading.tokens.len()).filter_map(|at| reading.word(at));
         match self.operation {
             Operation::Ratio | Operation::Count => true,
@@ -81,7 +83,7 @@ pub fn operation_of(word: &str) -> Option<Operation> {
 }
 
 /// Whether nothing but units and the like is between a number and a word of comparison.
-fn is_beside_comparison(reading: &Reading, at: usize) -> bool {
+fn is_beside_comparison(reading: &Reading<'_>, at: usize) -> bool {
     let compares = |at: usize| reading.word(at).is_some_and(|word| lexicon::comparison(&word).is_some());
     let mut after = at + 1;
     while super::compare::is_filler(reading, after) {
@@ -95,18 +97,20 @@ fn is_beside_comparison(reading: &Reading, at: usize) -> bool {
 }
 
 /// Whether the evidence of a number says what its part of the sentence says, too.
-fn said(reading: &Reading, seen: &Seen, evidence: &Evidence) -> Result<(), Miss> {
+fn said(reading: &Reading<'_>, seen: &Seen, evidence: &Evidence) -> Result<(), Miss> {
     super::cover::says(reading, reading.segment(seen.at), evidence).map_err(Miss::Subject)
 }
 
 /// Computes the declared expressions.
-pub fn derived(draft: &Draft, cited: &[&Evidence], findings: &mut Findings) -> Vec<Derived> {
+pub fn derived(draft: &Draft, reading: &Reading<'_>, cited: &[&Evidence], findings: &mut Findings) -> Vec<Derived> {
     let mut all = Vec::new();
     for expression in &draft.using {
         match expression.evaluate(cited) {
             Ok(value) => {
                 let operands = expression.of.iter().filter_map(|of| tags(cited, &of.evidence, &of.value)).collect();
-                all.push(Derived { operation: expression.operation, value, operands });
+                let used = cited.iter().filter(|one| expression.of.iter().any(|of| of.evidence == one.short()));
+                let lacks = used.filter_map(|evidence| super::cover::lacks(reading, evidence)).next();
+                all.push(Derived { operation: expression.operation, value, operands, lacks });
             }
             Err(why) => findings.refuse("bad-expression", format!("{expression}: {why}")),
         }
@@ -121,7 +125,7 @@ fn tags(cited: &[&Evidence], evidence: &str, value: &str) -> Option<BTreeSet<Tag
 
 /// Finds what each number is.
 pub fn bind(
-    reading: &Reading,
+    reading: &Reading<'_>,
     cited: &[&Evidence],
     derived: &[Derived],
     findings: &mut Findings,
@@ -156,7 +160,7 @@ pub fn bind(
 }
 
 /// The numbers of a sentence.
-fn seen(reading: &Reading, findings: &mut Findings) -> Vec<Seen> {
+fn seen(reading: &Reading<'_>, findings: &mut Findings) -> Vec<Seen> {
     let mut all = Vec::new();
     let mut last_word = None;
     for (at, token) in reading.tokens.iter().enumerate().filter(|(at, _)| !reading.is_named(*at)) {
@@ -184,7 +188,7 @@ fn seen(reading: &Reading, findings: &mut Findings) -> Vec<Seen> {
 }
 
 /// Words that make a number less of one.
-fn vague(reading: &Reading, seen: &Seen, findings: &mut Findings) {
+fn vague(reading: &Reading<'_>, seen: &Seen, findings: &mut Findings) {
     let dollars = seen.at.checked_sub(1).is_some_and(|at| reading.tokens[at] == Token::Sign('$'));
     let first = if dollars { seen.at - 1 } else { seen.at };
     let before = |back: usize| first.checked_sub(back).and_then(|at| reading.word(at)).unwrap_or_default();
@@ -207,7 +211,7 @@ enum Miss {
     Digits { most: u32, instead: String },
 }
 
-fn fits(reading: &Reading, seen: &Seen, value: &Typed, derived: Option<&Derived>) -> Result<(), Miss> {
+fn fits(reading: &Reading<'_>, seen: &Seen, value: &Typed, derived: Option<&Derived>) -> Result<(), Miss> {
     let (kind, factor) = unit_of(reading, seen);
     let magnitude = derived.is_some() && value.number.value.is_negative() && !seen.shown.value.is_negative();
     let number = match magnitude {
@@ -226,7 +230,10 @@ fn fits(reading: &Reading, seen: &Seen, value: &Typed, derived: Option<&Derived>
     }
     has_unit(reading, seen, value, kind)?;
     match derived {
-        Some(derived) => belongs_derived(reading, value, derived)?,
+        Some(derived) => {
+            belongs_derived(reading, value, derived)?;
+            derived.lacks.as_ref().map_or(Ok(()), |why| Err(Miss::Subject(why.clone())))?;
+        }
         None => belongs(reading, seen, value)?,
     }
     if derived.is_some_and(|derived| !derived.is_called_so(reading, seen.at)) {
@@ -244,12 +251,12 @@ fn is_whole_or_none(shown: &BigRational) -> bool {
 }
 
 /// Whether there is a word of comparison; which way it is, is checked elsewhere.
-fn compares(reading: &Reading) -> bool {
+fn compares(reading: &Reading<'_>) -> bool {
     (0..reading.tokens.len()).filter_map(|at| reading.word(at)).any(|word| lexicon::comparison(&word).is_some())
 }
 
 /// The unit that stands at a number.
-fn unit_of(reading: &Reading, seen: &Seen) -> (Option<Kind>, BigRational) {
+fn unit_of(reading: &Reading<'_>, seen: &Seen) -> (Option<Kind>, BigRational) {
     if seen.is_multiple {
         return (None, BigRational::one());
     }
@@ -268,7 +275,7 @@ fn word(token: &Token) -> Option<&str> {
     }
 }
 
-fn has_unit(reading: &Reading, seen: &Seen, value: &Typed, kind: Option<Kind>) -> Result<(), Miss> {
+fn has_unit(reading: &Reading<'_>, seen: &Seen, value: &Typed, kind: Option<Kind>) -> Result<(), Miss> {
     let wrong = |shown: &str| Err(Miss::Unit(format!("{} is a number of {}, {shown}", seen.lexeme, value.unit.name())));
     if seen.is_multiple {
         let fits = matches!(value.unit, Unit::Times | Unit::Share);
@@ -291,7 +298,7 @@ fn has_unit(reading: &Reading, seen: &Seen, value: &Typed, kind: Option<Kind>) -
 }
 
 /// Whether the noun follows, with nothing but names of things in between.
-fn has_noun(reading: &Reading, at: usize, noun: &str) -> bool {
+fn has_noun(reading: &Reading<'_>, at: usize, noun: &str) -> bool {
     for next in at + 1..reading.tokens.len().min(at + 1 + NOUN_WITHIN) {
         let Token::Word(word) = &reading.tokens[next] else { return false };
         if is_noun(noun, &word.to_lowercase()) {
@@ -305,7 +312,7 @@ fn has_noun(reading: &Reading, at: usize, noun: &str) -> bool {
 }
 
 /// Whether what follows a number without a unit is no noun that it would count.
-fn is_followed_by_nothing(reading: &Reading, at: usize) -> bool {
+fn is_followed_by_nothing(reading: &Reading<'_>, at: usize) -> bool {
     let Some(next) = reading.tokens.get(at + 1) else { return true };
     match next {
         Token::Stop(_) => true,
@@ -319,7 +326,7 @@ fn is_followed_by_nothing(reading: &Reading, at: usize) -> bool {
 }
 
 /// Whether a cited number belongs to what its part of the sentence is about.
-fn belongs(reading: &Reading, seen: &Seen, value: &Typed) -> Result<(), Miss> {
+fn belongs(reading: &Reading<'_>, seen: &Seen, value: &Typed) -> Result<(), Miss> {
     let segment = reading.segment(seen.at);
     for category in crate::evidence::CATEGORIES {
         let (of, own) = (value.tagged(category), reading.own(segment, category));
@@ -345,7 +352,7 @@ fn belongs(reading: &Reading, seen: &Seen, value: &Typed) -> Result<(), Miss> {
 
 /// The same of one that was computed: the sentence names what its numbers belong to, all of that and
 /// nothing else, in that order.
-fn belongs_derived(reading: &Reading, value: &Typed, derived: &Derived) -> Result<(), Miss> {
+fn belongs_derived(reading: &Reading<'_>, value: &Typed, derived: &Derived) -> Result<(), Miss> {
     for category in [Category::Who, Category::Where, Category::What] {
         let (of, named) = (value.tagged(category), reading.named(category));
         if of != named {

@@ -8,19 +8,20 @@ use crate::lexicon::{self, Lexicon, Mention};
 use crate::tokens::{Token, tokens};
 
 /// A sentence, taken apart.
-pub struct Reading {
+pub struct Reading<'l> {
     pub tokens: Vec<Token>,
     pub mentions: Vec<Mention>,
     pub segments: Vec<Range<usize>>,
     /// Whether something is computed, so that words may say what.
     pub computes: bool,
+    pub lexicon: &'l Lexicon,
 }
 
-impl Reading {
-    pub fn of(text: &str, lexicon: &Lexicon, computes: bool) -> Reading {
+impl<'l> Reading<'l> {
+    pub fn of(text: &str, lexicon: &'l Lexicon, computes: bool) -> Reading<'l> {
         let tokens = tokens(text);
         let mentions = lexicon.mentions(&tokens);
-        let mut reading = Reading { tokens, mentions, segments: Vec::new(), computes };
+        let mut reading = Reading { tokens, mentions, segments: Vec::new(), computes, lexicon };
         let mut start = 0;
         for at in 0..reading.tokens.len() {
             if reading.is_joint(at) {

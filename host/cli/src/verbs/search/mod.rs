@@ -10,6 +10,7 @@ mod folder;
 mod lineage;
 mod list;
 mod page;
+mod report;
 mod rollouts;
 mod show;
 mod skill;
@@ -45,8 +46,8 @@ enum What {
     Skill(Box<skill::Opts>),
     Evolve(Box<evolve::Opts>),
     List(list::Opts),
-    #[command(visible_alias = "report")]
     Show(show::Opts),
+    Report(Box<report::Opts>),
     Approve(act::Review),
     Reject(act::Review),
     Rollback(act::Rollback),
@@ -62,6 +63,7 @@ impl Opts {
             What::Evolve(opts) => opts.run(global),
             What::List(opts) => opts.run(global),
             What::Show(opts) => opts.run(global),
+            What::Report(opts) => opts.run(global),
             What::Approve(opts) => opts.run(global, "approve"),
             What::Reject(opts) => opts.run(global, "reject"),
             What::Rollback(opts) => opts.run(global),
