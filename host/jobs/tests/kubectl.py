@@ -1,6 +1,6 @@
 """A stand-in for `kubectl` and the cluster behind it, which keeps its state in a folder and runs pods
-as processes here. It can lose a job, run it twice, begin late, say early that it is over, and kill it
-for its memory: by turns, as the file `tricks` in its folder says.
+as processes here. It can lose a job, run it twice, begin late, say early that it is over, get stuck,
+and kill it for its memory: by turns, as the file `tricks` in its folder says.
 
     kubectl.py STATE VOLUME [--namespace=N] create --filename=- | get job NAME … | get pods … | delete job NAME …
 """
@@ -58,6 +58,8 @@ def pod(name, number, trick):
         time.sleep(2)
     (job / "begun").touch()
     code = 137
+    while trick == "stuck":
+        time.sleep(1)
     if trick != "memory":
         mount = container["volumeMounts"][0]["mountPath"]
         folder = VOLUME / os.path.relpath(container["workingDir"], mount)

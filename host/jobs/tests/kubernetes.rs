@@ -146,6 +146,14 @@ fn whatever_a_cluster_does_to_a_job_it_is_run_and_counted_once() {
 }
 
 #[test]
+fn a_job_that_nobody_ends_in_its_time_is_ended_and_submitted_again() {
+    let bench = Bench::new("stuck well");
+    let outcome = bench.run("echo done; : sleep 100").unwrap();
+    assert_eq!((outcome.ending, outcome.attempts, bench.count()), (Ending::Exited(0), 2, 1));
+    assert_eq!(fs::read_dir(bench.path("cluster/jobs")).unwrap().count(), 1, "the first was deleted");
+}
+
+#[test]
 fn a_job_stays_where_nobody_answers_and_is_found_again() {
     let bench = Bench::new("well");
     // `kubectl` creates, and then finds the cluster no more.
