@@ -189,7 +189,7 @@ impl DateSource {
                     }
                     let pairs = source.moments.iter().zip(&count.values);
                     let moved = |(moment, by): (&Option<Moment>, &Option<i64>)| {
-                        span::add(moment.as_ref()?, sign * (*by)?, unit)
+                        span::add(moment.as_ref()?, (*by)?.checked_mul(sign)?, unit)
                     };
                     let moments: Vec<Option<Moment>> = pairs.map(moved).collect();
                     if moments.iter().flatten().count() * 2 < moments.len() {
