@@ -73,12 +73,12 @@ impl Work<'_> {
         let ruled = Ruled { program, steps, folds, without, held_out, optimize };
         let tally = Tally::of(&ruled.held_out);
         if candidate.cost != table::COST && contract.guard == GuardPolicy::Auto {
-            // One wrong answer may be a fold's that lacks what the rule needs.
-            let is_uncertain = tally.exceeds_as_counted(contract);
-            if tally.is_doubted(contract) || (is_uncertain && tally.wrong > 1) {
+            if tally.is_doubted(contract) {
                 return self.doubted(ruled, report);
             }
-            if is_uncertain && let Some(kept) = self.kept_closely(&ruled)? {
+            if tally.exceeds_as_counted(contract)
+                && let Some(kept) = self.kept_closely(&ruled)?
+            {
                 report.uncertain(&ruled.held_out);
                 return self.drafted(ruled, kept, report);
             }

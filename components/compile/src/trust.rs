@@ -53,24 +53,28 @@ impl Tally {
         Tally { right: self.right + other.right, wrong: self.wrong + other.wrong, rows: self.rows + other.rows }
     }
 
-    /// Whether more than the share is wrong, and not by chance: of so many wrong ones or more, were
-    /// the share what may be, is seldom told.
+    /// Whether more than the share is wrong, and not by chance: more than one answer is wrong, which may be a
+    /// fold's that lacks what the rule needs, or so many are seldom wrong were the share what may be.
     fn exceeds(&self, share: u32) -> bool {
         let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        let counted = self.wrong * u64::from(MILLION) > self.rows * u64::from(share);
         // What is not wrong is binomial too, with the share that is left.
-        counted && rules_out(small(self.rows), small(self.rows - self.wrong), MILLION - share, CONFIDENCE)
+        let is_no_chance = || rules_out(small(self.rows), small(self.rows - self.wrong), MILLION - share, CONFIDENCE);
+        self.is_counted_beyond(share) && (self.wrong > 1 || is_no_chance())
+    }
+
+    fn is_counted_beyond(&self, share: u32) -> bool {
+        self.wrong * u64::from(MILLION) > self.rows * u64::from(share)
     }
 
     /// Whether a program with this record is doubted under the contract: more is wrong than may be, and
-    /// not by chance.
+    /// more than one answer is, or that one is too many to be chance.
     pub fn is_doubted(&self, contract: &Contract) -> bool {
         self.exceeds(may_be_wrong(contract))
     }
 
     /// Whether more is wrong than may be, if only by chance.
     pub fn exceeds_as_counted(&self, contract: &Contract) -> bool {
-        self.wrong * u64::from(MILLION) > self.rows * u64::from(may_be_wrong(contract))
+        self.is_counted_beyond(may_be_wrong(contract))
     }
 
     /// Whether something is answered, and so much of it rightly as the gate asks of a model.
@@ -104,8 +108,8 @@ mod tests {
     fn a_rule_is_doubted_where_chance_does_not_account_for_what_it_gets_wrong() {
         let wrong = |wrong: u64, rows: u64| Tally { right: rows - wrong, wrong, rows }.exceeds(WRONG);
         // One fold of a few may lack what the rule needs.
-        assert!(!wrong(0, 0) && !wrong(1, 3) && !wrong(1, 8) && !wrong(2, 40) && !wrong(20, 1000));
-        assert!(wrong(1, 2) && wrong(2, 8) && wrong(3, 40) && wrong(12, 45) && wrong(30, 1000));
+        assert!(!wrong(0, 0) && !wrong(1, 3) && !wrong(1, 8) && !wrong(1, 40) && !wrong(2, 100) && !wrong(20, 1000));
+        assert!(wrong(1, 2) && wrong(2, 8) && wrong(2, 40) && wrong(12, 45) && wrong(30, 1000));
         assert!(wrong(100_000, 100_000));
     }
 }
