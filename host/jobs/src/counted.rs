@@ -25,6 +25,12 @@ impl Counted {
         if !root.join("cgroup.procs").exists() {
             return None;
         }
+        // Those of hosts that were killed, as far as nothing is in them any more.
+        for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&format!("{name}.")) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
         let counted = Counted { folder: root.join(format!("{name}.{}", std::process::id())) };
         fs::create_dir(&counted.folder).ok()?;
         // Without the controller there is no such file, and the folder goes again.

@@ -155,16 +155,22 @@ fn a_command_dies_with_whoever_submitted_it() {
     let bench = Bench::new();
     let job = Job { name: "auto-0-0-1".to_owned(), folder: bench.folder.path().join("job"), seconds: 60 };
     let process = Process::new(Settings::default());
+    let experiment = shell("echo > begun; exec sleep 50");
     // To the kernel a thread that ends is as good as a process that was killed.
     std::thread::scope(|scope| {
-        scope.spawn(|| process.submit(&job, &shell("sleep 50"), &bench.blobs).unwrap());
+        scope.spawn(|| {
+            process.submit(&job, &experiment, &bench.blobs).unwrap();
+            while !job.folder.join("files/begun").exists() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
     });
     let begun = Instant::now();
     while process.poll(&job).unwrap() != State::Ended {
         assert!(begun.elapsed() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_millis(20));
     }
-    let outcome = process.collect(&job, &shell("sleep 50"), &bench.blobs).unwrap();
+    let outcome = process.collect(&job, &experiment, &bench.blobs).unwrap();
     assert_eq!(outcome.ending, Ending::Signalled(9));
 }
 
