@@ -147,6 +147,11 @@ fn a_failing_skill_is_improved_until_every_run_passes() {
     assert_eq!(sent.lines().count(), 13);
 }
 
+/// The state that an edit made.
+fn timeline_commit(report: &Value, at: usize) -> String {
+    text(&report.get("timeline").and_then(Value::as_list).unwrap()[at], "commit").to_owned()
+}
+
 #[test]
 fn a_run_can_be_listed_shown_and_taken_back() {
     let bench = Bench::new(None);
@@ -176,12 +181,22 @@ fn a_run_can_be_listed_shown_and_taken_back() {
     let (exit, back) = said(&["search", "rollback", &id]);
     assert!(exit == 0 && back.contains("back to"), "{back}");
     assert!(bench.made().contains("They have been around") && bench.made().contains("skip it"));
+    let (exit, back) = said(&["search", "rollback", &id]);
+    assert!(exit == 0 && bench.made().contains("no amount, stop"), "a second one goes on: {back}");
+    assert!(bench.made().contains("Count each invoice once"));
+    let (_, shown) = said(&["search", "show", &id]);
+    assert_eq!((shown.matches("taken_back").count(), shown.matches(" applied ").count()), (2, 1), "{shown}");
+    assert!(!shown.contains("pass_rate 0% of 3 -> 100% of 3"), "its scores are those of what counts: {shown}");
+    let third = timeline_commit(&report, 3);
+    let (exit, back) = said(&["search", "rollback", &id, "--to", &third[..12]]);
+    assert!(exit == 0 && shown.contains(&third[..12]), "by the name that is shown: {back}");
+    assert!(said(&["search", "list"]).1.contains("3 applied"));
     let first = text(report.get("before").unwrap(), "commit");
     let (exit, back) = said(&["search", "rollback", &id, "--to", first]);
     assert!(exit == 0, "{back}");
     assert_eq!(bench.made(), bench.original());
     let (_, shown) = said(&["search", "show", &id]);
-    assert_eq!(shown.matches("rolled_back").count(), 2, "{shown}");
+    assert_eq!(shown.matches("rolled_back").count(), 4, "{shown}");
     let (exit, why) = said(&["search", "rollback", &id, "--to", &"0".repeat(64)]);
     assert!(exit == 1 && why.contains("[no-such-state]"), "{why}");
     assert_eq!(bench.made(), bench.original());
@@ -305,10 +320,11 @@ fn edit(data: &Value) -> Record {
 fn compared(data: &Value) -> Record {
     let side = |key: &str| score(text(data, "unit"), text(data, "dimension"), text(data.get(key).unwrap(), "text"));
     Record::new()
-        .with("incumbent", side("incumbent"))
-        .with("candidate", side("candidate"))
+        .with("a", side("a"))
+        .with("b", side("b"))
         .with("task_relevant", true)
-        .with("regressions", Vec::<Value>::new())
+        .with("worse_with_a", Vec::<Value>::new())
+        .with("worse_with_b", Vec::<Value>::new())
         .with("evidence", Vec::<Value>::new())
         .with("reason", "so it is")
 }
@@ -318,7 +334,7 @@ fn a_teacher_that_fails_ends_the_run_what_counts_stands_and_the_run_can_go_on() 
     type Failing = fn() -> Act;
     let cases: [(&str, Failing); 6] = [
         ("bad-reply", || answered("I cannot help with that.")),
-        ("bad-reply", || answered("{\"incumbent\":9,\"candidate\":1}")),
+        ("bad-reply", || answered("{\"a\":9,\"b\":1}")),
         ("bad-reply", || answered_as("{\"inc", "length")),
         ("model-failed", || json(500, "{}")),
         ("model-unauthorized", || json(401, "{}")),
@@ -454,7 +470,16 @@ fn a_search_that_is_killed_anywhere_comes_to_the_same_end_and_pays_for_nothing_t
                 paid_again = 1;
             }
             assert!(again.status.success(), "{kind} {n}: {again:?}");
-            assert_eq!(left(&bench.run()), expected, "{kind} {n}");
+            let told = |run: &Path| Value::parse(fs::read_to_string(run.join("report.json")).unwrap()).unwrap();
+            let (now, then) = (told(&bench.run()), told(&undisturbed.run()));
+            if number(&now, "spent_micro_usd") == number(&then, "spent_micro_usd") {
+                assert_eq!(left(&bench.run()), expected, "{kind} {n}");
+            } else {
+                // What was lost may have been paid for: that counts, and nothing else is another.
+                let without = |report: &Value| report.as_record().unwrap().clone().with("spent_micro_usd", 0_u64);
+                assert_eq!((paid_again, without(&now)), (1, without(&then)), "{kind} {n}");
+                assert_eq!(bench.made(), undisturbed.made());
+            }
             let asked = server.received().len() - before;
             assert!(asked <= calls + paid_again, "{kind} {n}: {asked} calls, and {calls} are needed");
         }
@@ -530,6 +555,19 @@ fn runs_that_were_made_before_stand_for_the_first_ones_or_are_shown_beside_them(
     assert_eq!(exit, 0, "{report}");
     let earlier = first_asked(&server).get("earlier_runs").cloned().unwrap();
     assert!(!earlier.as_list().unwrap().is_empty());
+    // Where a yes is needed, silence is none; a no is heard anyway.
+    for (needed, shown) in [("", 2), ("consent = true\n", 1)] {
+        let server = Server::start(|_, question| skilled(question));
+        let bench = Bench::new(Some(&server));
+        let row = |at: usize, more: &str| format!("{{\"id\":\"r{at}\",{more}\"transcript\":\"PRIVATE-{at}\"}}\n");
+        let rows = [row(0, ""), row(1, "\"consent\":true,"), row(2, "\"consent\":\"no\",")];
+        fs::write(bench.path("before.jsonl"), rows.concat()).unwrap();
+        bench.edit("auto.toml", "collect = ", &format!("{needed}rollouts_from = \"before.jsonl\"\ncollect = "));
+        let (exit, report) = bench.search(&[]);
+        assert_eq!(exit, 0, "{report}");
+        let earlier = first_asked(&server).get("earlier_runs").and_then(Value::as_list).unwrap().to_vec();
+        assert!(earlier.len() == shown && !earlier.iter().any(|run| run.to_string().contains("PRIVATE-2")), "{needed}");
+    }
     let bench = Bench::new(Some(&server));
     fs::write(bench.path("before.jsonl"), "{\"transcript\":1}\n").unwrap();
     bench.edit("auto.toml", "collect = ", "rollouts_from = \"before.jsonl\"\ncollect = ");

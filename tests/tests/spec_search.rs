@@ -2,91 +2,16 @@
 //! and a teacher that is a script. What a person decides afterwards is part of it, and so is what
 //! goes wrong.
 
-#[path = "../../host/model/tests/server/mod.rs"]
-#[allow(dead_code, reason = "every test file uses its own part of this")]
-mod server;
+mod spec_bench;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use auto_json::{Record, Value};
-use auto_tests::tool::binary;
-use server::{Act, Received, Server, said};
-use tempfile::TempDir;
-
-/// A folder with `evals/search/spec` in it.
-struct Bench {
-    folder: TempDir,
-}
-
-const SEARCH: [&str; 4] = ["search", "spec", "--config", "auto.toml"];
-
-impl Bench {
-    fn new() -> Bench {
-        let folder = tempfile::tempdir().unwrap();
-        let from = auto_tests::root().join("evals/search/spec");
-        let copied = Command::new("cp").arg("-r").arg(from.join(".")).arg(folder.path()).status().unwrap();
-        assert!(copied.success());
-        Bench { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn edit(&self, name: &str, from: &str, to: &str) {
-        let text = fs::read_to_string(self.path(name)).unwrap();
-        assert!(text.contains(from), "{name}: {text}");
-        fs::write(self.path(name), text.replace(from, to)).unwrap();
-    }
-
-    fn host(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary());
-        command.args(args).arg("--json").current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("USER", "ann");
-        // Compiled once for all tests of this file.
-        command.env("AUTO_CACHE", std::env::temp_dir().join(format!("auto-spec-search-{}", std::process::id())));
-        command
-    }
-
-    fn said(&self, args: &[&str]) -> (i32, Value) {
-        let output = self.host(args).output().unwrap();
-        let value = Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-        (output.status.code().unwrap(), value)
-    }
-
-    fn run(&self) -> PathBuf {
-        let mut runs = fs::read_dir(self.path("search-runs")).unwrap();
-        runs.next().unwrap().unwrap().path()
-    }
-
-    fn made(&self) -> Value {
-        Value::parse(fs::read_to_string(self.run().join("made/spec.json")).unwrap()).unwrap()
-    }
-}
-
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_text).unwrap_or_else(|| panic!("no {key}: {value}"))
-}
-
-fn edits(report: &Value) -> Vec<String> {
-    let timeline = report.get("timeline").and_then(Value::as_list).unwrap().iter();
-    timeline.filter(|one| text(one, "kind") == "edit").map(|one| text(one, "status").to_owned()).collect()
-}
-
-fn score(report: &Value, stratum: &str, side: &str) -> i64 {
-    let scores = report.get("scores").and_then(Value::as_list).unwrap();
-    let own = scores.iter().find(|score| text(score, "stratum") == stratum).unwrap();
-    own.get(side).and_then(|of| of.get("mean")?.as_i64()).unwrap()
-}
-
-fn default_agent(spec: &Value) -> &Value {
-    spec.get("agents").and_then(|agents| agents.get("default")).unwrap()
-}
+use auto_json::Value;
+use spec_bench::server::Server;
+use spec_bench::{Bench, SEARCH, default_agent, edits, score, text, without_money};
 
 #[test]
 fn the_quickstart_runs_whole_sessions_and_a_person_decides_what_is_left() {
@@ -130,6 +55,13 @@ fn the_quickstart_runs_whole_sessions_and_a_person_decides_what_is_left() {
     let (exit, done) = bench.said(&["search", "approve", &id, &pending[1]]);
     assert_eq!((exit, text(&done, "status")), (0, "complete"), "{done}");
     assert!(text(default_agent(&bench.made()), "prompt").ends_with("last line of the letter."));
+    // What is told is told of what counts now.
+    let (_, shown) = bench.said(&["search", "show", &id]);
+    for stratum in ["evaluation", "confirm"] {
+        assert!(score(&shown, stratum, "after") > score(&report, stratum, "after"), "{stratum}: {shown}");
+        assert_eq!(score(&shown, stratum, "before"), score(&report, stratum, "before"));
+    }
+    let best = score(&shown, "confirm", "after");
     let (exit, again) = bench.said(&["search", "approve", &id, &pending[1]]);
     assert_eq!((exit, text(&again, "code")), (1, "no-such-edit"));
     // The first session alone is taken back, by every byte.
@@ -141,6 +73,16 @@ fn the_quickstart_runs_whole_sessions_and_a_person_decides_what_is_left() {
     assert_eq!(text(&bench.said(&["search", "rollback", &id, "--to", "s1"]).1, "code"), "rolled-back");
     let (_, shown) = bench.said(&["search", "show", &id]);
     assert_eq!(edits(&shown)[7..], ["rejected_by_user", "applied", "rolled_back"], "the whole story");
+    assert!(score(&shown, "confirm", "after") < best, "{shown}");
+    let timeline = shown.get("timeline").and_then(Value::as_list).unwrap();
+    let gone: Vec<&str> =
+        timeline.iter().filter(|one| one.get("taken_back").is_some()).map(|one| text(one, "session")).collect();
+    assert_eq!(gone, ["s1"]);
+    let (_, list) = bench.said(&["search", "list"]);
+    let listed = &list.get("runs").and_then(Value::as_list).unwrap()[0];
+    assert_eq!(listed.get("applied").and_then(Value::as_u64), Some(2), "{list}");
+    let page = fs::read_to_string(bench.run().join("index.html")).unwrap();
+    assert!(page.contains("<dt>2</dt><dd>edits kept</dd>") && page.contains("<dt>1</dt><dd>taken back</dd>"), "{page}");
 }
 
 #[test]
@@ -156,8 +98,9 @@ fn what_is_wrong_with_the_table_a_spec_or_the_tasks_is_said_before_anything_is_p
     };
     let code = |file, from, to| refused(file, from, to).1;
     let (exit, found, why) = refused("auto.toml", "stagnation_k = 2", "stagnation = 2");
-    assert_eq!((exit, found.as_str()), (1, "bad-settings"));
-    assert!(why.contains("/stagnation") && why.contains("stagnation_eps"), "what is wrong and what is known: {why}");
+    assert_eq!((exit, found.as_str()), (2, "unknown-key"));
+    assert!(why.contains("stagnation_eps") && why.contains("store_task"), "what is known, to whoever reads it: {why}");
+    assert!(why.contains("auto.toml:") && why.contains("learning.spec_search.stagnation"), "and where: {why}");
     assert_eq!(code("auto.toml", "enabled = true", "enabled = false"), "not-enabled");
     assert_eq!(code("auto.toml", "spec = \"spec.json\"", ""), "missing-key");
     assert_eq!(code("auto.toml", "[\"student.py\"]", "[\"nobody.py\"]"), "unreadable");
@@ -207,60 +150,14 @@ fn a_student_that_crashes_scores_nothing_and_a_judge_that_crashes_fails_the_run(
     assert_eq!((exit, text(&report, "code")), (1, "scorer-failed"), "{report}");
 }
 
-/// A teacher that is a function of the question alone: it sees what fails, does every task right,
-/// and knows one edit for each kind of task.
-fn knowing(question: &Received, expected: &BTreeMap<String, String>) -> Act {
-    let body = Value::parse(&question.body).unwrap();
-    let messages = body.get("messages").and_then(Value::as_list).unwrap();
-    let [system, asked] = [0, 1].map(|at| text(&messages[at], "content"));
-    let kinds = [
-        ("total", r#"{"op":"set_agent_param","payload":{"param":"max_steps","value":8}}"#),
-        ("due", r#"{"op":"add_tool_to_agent","payload":{"tool_name":"calendar"}}"#),
-        ("sender", r#"{"op":"replace_system_prompt","payload":{"new_content":"The sender is in the last line."}}"#),
-    ];
-    let reply = if system.starts_with("You diagnose") {
-        let fails = |kind: &str| {
-            asked.lines().any(|line| line.contains(&format!("(category {kind})")) && line.contains("scored 0.0"))
-        };
-        let clusters = kinds.iter().filter(|(kind, _)| fails(kind));
-        let one = |(kind, _): &(&str, &str)| format!(r#"{{"id":"{kind}","description":"x","category":"{kind}"}}"#);
-        format!("[{}]", clusters.map(one).collect::<Vec<_>>().join(","))
-    } else if system.starts_with("You make") {
-        let clusters = asked.split("The clusters:").nth(1).unwrap();
-        let first = kinds.iter().find(|(kind, _)| clusters.contains(&format!(r#""id":"{kind}""#))).unwrap();
-        format!(r#"[{{"targets":["{}"],"edits":[{}]}}]"#, first.0, first.1)
-    } else {
-        expected[asked].clone()
-    };
-    let escaped = Value::from(reply).to_string();
-    said(&escaped[1..escaped.len() - 1], 400, 40)
-}
-
 #[test]
 fn killed_anywhere_the_run_comes_to_the_same_spec_and_no_reply_is_paid_for_twice() {
-    let bench = || {
-        let bench = Bench::new();
-        bench.edit("auto.toml", "model_mode = \"scripted:replies.jsonl\"", "");
-        bench.edit("auto.toml", "claude-opus-4-6", "openai/gpt-4o");
-        bench.edit("auto.toml", "autonomy_mode = \"tiered\"", "autonomy_mode = \"auto\"");
-        bench
-    };
     let started = |bench: &Bench, server: &Server| {
-        let mut command = bench.host(&[&SEARCH[..], &["--reissue"]].concat());
-        command.env("OPENAI_BASE_URL", format!("{}/v1", server.url)).env("OPENAI_API_KEY", "sk-spec-0123456789");
+        let mut command = bench.asking(server, &[&SEARCH[..], &["--reissue"]].concat());
         command.stdout(Stdio::piped()).spawn().unwrap()
     };
-    let tasks = fs::read_to_string(auto_tests::root().join("evals/search/spec/tasks.jsonl")).unwrap();
-    let expected: BTreeMap<String, String> = tasks
-        .lines()
-        .map(|line| Value::parse(line).unwrap())
-        .map(|task| (task.get("input").unwrap().to_string(), text(&task, "expected").to_owned()))
-        .collect();
-    let serve = || {
-        let expected = expected.clone();
-        Server::start(move |_, question| knowing(question, &expected))
-    };
-    let (whole, server) = (bench(), serve());
+    let whole = Bench::live();
+    let server = whole.teacher();
     let output = started(&whole, &server).wait_with_output().unwrap();
     let report = Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!((text(&report, "status"), text(&report, "stop")), ("complete", "stagnation"), "{report}");
@@ -270,7 +167,8 @@ fn killed_anywhere_the_run_comes_to_the_same_spec_and_no_reply_is_paid_for_twice
     assert_eq!(server.received().len() as u64, calls);
     assert!(report.get("spent_micro_usd").and_then(Value::as_u64).unwrap() > 0);
 
-    let (killed, server) = (bench(), serve());
+    let killed = Bench::live();
+    let server = killed.teacher();
     let mut kills = 0;
     let again = loop {
         let mut child = started(&killed, &server);
@@ -285,12 +183,7 @@ fn killed_anywhere_the_run_comes_to_the_same_spec_and_no_reply_is_paid_for_twice
         break Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     };
     assert!(kills > 0, "the run was over before it could be killed");
-    let without = |report: &Value| {
-        let mut record: Record = report.as_record().unwrap().clone();
-        record.remove("folder");
-        Value::from(record)
-    };
-    assert_eq!(without(&again), without(&report));
+    assert_eq!(without_money(&again), without_money(&report));
     assert_eq!(killed.made(), whole.made());
     assert!(server.received().len() as u64 <= calls + kills, "at most what was in flight is asked again");
 }

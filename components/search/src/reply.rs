@@ -53,11 +53,28 @@ fn objects(text: &str) -> Option<Vec<Value>> {
     }
 }
 
+/// How many bytes of brackets are looked through, for each byte of a reply: one that opens
+/// thousands of them says nothing.
+const LOOKS: usize = 16;
+
 /// The last list of objects between brackets, and whether a list of objects stays open.
 fn bracketed(text: &str) -> (Option<Vec<Value>>, bool) {
     let (mut found, mut open, mut from) = (None, false, 0);
+    let mut left = text.len() * LOOKS;
     while let Some(at) = text[from..].find('[').map(|at| from + at) {
-        match closing(&text[at..]) {
+        let inside = text[at + 1..].trim_start();
+        // An empty list in another one is no answer.
+        let nothing = inside.starts_with(']') && text[..at].trim_end().ends_with('[');
+        if !inside.starts_with(['{', ']']) || nothing {
+            from = at + 1;
+            continue;
+        }
+        let end = closing(&text[at..]);
+        left = left.saturating_sub(end.unwrap_or(text.len() - at));
+        if left == 0 {
+            return (found, open);
+        }
+        match end {
             Some(end) => match objects(&text[at..at + end]) {
                 Some(list) => {
                     found = Some(list);
@@ -132,8 +149,20 @@ mod tests {
         assert_eq!(code("see [1]"), "reply-not-json");
         assert_eq!(code("```json\n[1, 2]\n```"), "reply-not-json");
         assert_eq!(code("```json\n{]\n```"), "reply-not-json");
+        assert_eq!(code("so [[]] it is"), "reply-not-json");
         assert_eq!(code(""), "reply-not-json");
         assert_eq!(code(&"x".repeat(LONGEST + 1)), "reply-too-large");
+    }
+
+    #[test]
+    fn thousands_of_brackets_are_told_in_time_and_hide_no_list_after_a_few() {
+        let began = std::time::Instant::now();
+        for bracket in ["[", "[{", "[{\"a\":", "[ ", "[1]"] {
+            assert!(list(&bracket.repeat(200_000)).is_err(), "{bracket}");
+        }
+        assert!(list(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000))).is_err());
+        assert!(began.elapsed().as_secs() < 20, "it is not looked through again for each of them");
+        assert_eq!(list("[[[ [1] [] [{\"id\":1}]").map(|list| list.len()), Ok(1));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use auto_json::Value;
 
 use crate::bindings::auto::host::progress;
 use crate::bindings::auto::host::teacher::{Consultation, consult};
+use crate::bindings::auto::pass::types::Fault;
 use crate::reply;
 
 /// What ends a search early; the incumbent stands.
@@ -34,6 +35,10 @@ impl From<String> for Stop {
     }
 }
 
+/// Codes of a moment of the network or of whoever is asked: the same is asked once more.
+const PASSING: [&str; 6] =
+    ["model-failed", "model-timeout", "model-connect", "model-interrupted", "model-bad-reply", "model-limited"];
+
 /// How often the same is asked until a reply can be used.
 const ATTEMPTS: u32 = 3;
 
@@ -45,6 +50,8 @@ pub struct Asking {
     pub reply_tokens: u32,
     /// Micro-USD.
     pub spent: u64,
+    /// How many questions there were, also before the search failed and went on: no two have the same
+    /// number.
     pub calls: u32,
     pub model: String,
 }
@@ -60,20 +67,13 @@ impl Asking {
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<T, Stop> {
         let mut complaint = String::new();
-        for ordinal in 0..ATTEMPTS {
-            progress::report(purpose, u64::from(self.calls), None);
-            let consulted = consult(&Consultation {
-                purpose: purpose.to_owned(),
-                system: system.to_owned(),
-                text: format!("{data}{complaint}"),
-                max_output_tokens: self.reply_tokens,
-                ordinal,
-                most: self.max_cost.map(|most| most.saturating_sub(self.spent)),
-            });
-            self.calls += 1;
-            self.spent = self.spent.saturating_add(consulted.cost);
-            self.model = consulted.model;
-            let why = match consulted.said {
+        for _ in 0..ATTEMPTS {
+            let text = format!("{data}{complaint}");
+            let said = match self.asked(purpose, system, &text) {
+                Err(fault) if PASSING.contains(&fault.code.as_str()) => self.asked(purpose, system, &text),
+                said => said,
+            };
+            let why = match said {
                 Err(fault) if fault.code == "model-cut-off" => fault.message,
                 Err(fault) => return Err(Stop::new(&fault.code, fault.message)),
                 Ok(text) => match reply::json(&text).and_then(|value| read(&value)) {
@@ -85,5 +85,22 @@ impl Asking {
         }
         let why = complaint.trim_start().trim_end_matches(" Reply with the JSON object alone.").to_owned();
         Err(Stop::new("bad-reply", format!("after {ATTEMPTS} attempts at `{purpose}`, none is of use: {why}")))
+    }
+
+    /// Asks once.
+    fn asked(&mut self, purpose: &str, system: &str, text: &str) -> Result<String, Fault> {
+        progress::report(purpose, u64::from(self.calls), None);
+        self.calls += 1;
+        let consulted = consult(&Consultation {
+            purpose: purpose.to_owned(),
+            system: system.to_owned(),
+            text: text.to_owned(),
+            max_output_tokens: self.reply_tokens,
+            ordinal: self.calls,
+            most: self.max_cost.map(|most| most.saturating_sub(self.spent)),
+        });
+        self.spent = self.spent.saturating_add(consulted.cost);
+        self.model = consulted.model;
+        consulted.said
     }
 }

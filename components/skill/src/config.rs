@@ -48,10 +48,36 @@ pub struct Config {
     /// The most that all consultations may cost together; none where only the host says.
     pub max_cost: Option<u64>,
     pub reply_tokens: u32,
+    /// Which version the first comparison shows first.
+    pub seed: u32,
     /// The package, as a blob of a list of files.
     pub package: String,
     /// Runs that there were, as a blob of a list.
     pub rollouts: Option<String>,
+    /// How often the search failed before.
+    pub failures: u32,
+    /// What it did before it failed and went on.
+    pub earlier: Earlier,
+}
+
+/// Counts of what was done before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier {
+    pub calls: u32,
+    pub spent: u64,
+    pub rollouts: u32,
+}
+
+impl Earlier {
+    fn read(value: Option<&Value>) -> Result<Earlier, Fault> {
+        let Some(value) = value else { return Ok(Earlier::default()) };
+        let earlier = Reader::of(value, "earlier")?;
+        Ok(Earlier {
+            calls: earlier.small("calls")?,
+            spent: earlier.number("spent_micro_usd")?,
+            rollouts: earlier.small("experiments")?,
+        })
+    }
 }
 
 impl Config {
@@ -59,7 +85,7 @@ impl Config {
     pub fn read(text: &str) -> Result<Config, Fault> {
         let value = Value::parse(text).map_err(|error| bad(error.to_string()))?;
         let top = Reader::of(&value, "the configuration")?;
-        top.only(&["run", "action", "edit", "to", "actor", "settings", "inputs"])?;
+        top.only(&["run", "action", "edit", "to", "actor", "settings", "inputs", "failures", "earlier"])?;
         let action = match top.text("action")? {
             "run" => Action::Run,
             "rollback" => Action::Rollback(top.optional_text("to")?.map(str::to_owned)),
@@ -88,13 +114,16 @@ impl Config {
                 .map(|_| settings.number("max_cost_micro_usd"))
                 .transpose()?,
             reply_tokens: settings.small("reply_tokens")?,
+            seed: settings.small("seed")?,
             package: inputs.text("package")?.to_owned(),
             rollouts: inputs.optional_text("rollouts")?.map(str::to_owned),
+            failures: if top.record.get("failures").is_some() { top.small("failures")? } else { 0 },
+            earlier: Earlier::read(top.record.get("earlier"))?,
         })
     }
 }
 
-const SETTINGS: [&str; 23] = [
+const SETTINGS: [&str; 24] = [
     "name",
     "prompt",
     "agent",
@@ -104,6 +133,7 @@ const SETTINGS: [&str; 23] = [
     "agent_costs",
     "max_cost_micro_usd",
     "reply_tokens",
+    "seed",
     "dimensions",
     "rollouts",
     "section_iterations",

@@ -52,21 +52,11 @@ fn compile(config: &Config) -> Result<String, Fault> {
     let asking = Asking {
         max_cost: config.max_cost,
         reply_tokens: config.reply_tokens,
-        spent: 0,
-        calls: 0,
+        spent: config.earlier.spent,
+        calls: config.earlier.calls,
         model: String::new(),
     };
-    let mut job = Job {
-        config,
-        asking,
-        incumbent: first.clone(),
-        head: head.clone(),
-        commits: Vec::new(),
-        known: BTreeMap::new(),
-        isolation: BTreeSet::new(),
-        rollouts: 0,
-        earlier: Vec::new(),
-    };
+    let mut job = Job::new(config, asking, first.clone(), head.clone());
     let given = job.given(&skill)?;
     let found = search(&config.search, &skill, given, &mut job);
     Ok(report::of(config, &skill, &head, &found, &job.told()).canonical().into_string())
@@ -75,23 +65,68 @@ fn compile(config: &Config) -> Result<String, Fault> {
 /// Back to a state that there was.
 fn rollback(config: &Config, to: Option<&str>) -> Result<String, Fault> {
     let Some(head) = blobs::head()? else { return Err(fault("no-head", "the run has no state yet to go back from")) };
-    let now = Commit::read(&head)?;
-    let Some(to) = to.map(str::to_owned).or_else(|| now.parent.clone()) else {
-        return Err(fault("no-parent", "the head is the skill as it was given; there is nothing before it"));
-    };
-    let mut above = Some(head.clone());
-    while let Some(one) = above.clone().filter(|one| *one != to) {
-        above = Commit::read(&one)?.parent;
-    }
-    if above.is_none() {
-        return Err(fault("no-such-state", format!("{to} is no state that led to the head; `search show` lists them")));
-    }
+    let to =
+        match to {
+            Some(to) => named(&head, to)?,
+            // What is before the text that counts, not before the step that went back to it.
+            None => Commit::read(&made(&head)?)?.parent.map(|parent| made(&parent)).transpose()?.ok_or_else(|| {
+                fault("no-parent", "the head is the skill as it was given; there is nothing before it")
+            })?,
+        };
     let then = Commit::read(&to)?;
-    let why = format!("back to {to}");
+    let why = format!("{BACK}{to}");
+    let standing = standing(&to)?;
     let back = Commit { parent: Some(head), files: then.files, why: why.clone(), actor: config.actor.clone() };
+    let skill = back.skill()?;
     let head = back.make_head()?;
-    let report = Record::new().with("kind", "skill").with("status", "rolled_back").with("why", why).with("head", head);
+    let asking = Asking { max_cost: None, reply_tokens: 0, spent: 0, calls: 0, model: String::new() };
+    let seeds: Vec<u32> = (0..config.search.rollouts).collect();
+    // Runs that there were with this text are known; where it cannot be run, nobody knows.
+    let runs = Job::new(config, asking, back, head.clone()).rollouts(&skill, &seeds).unwrap_or_default();
+    let report = report::of_state(&skill, &head, &runs)
+        .with("status", "rolled_back")
+        .with("why", format!("{why} by {}", config.actor))
+        .with("standing", standing.iter().map(|one| one.as_str().into()).collect::<Vec<Value>>());
     Ok(Value::from(report).canonical().into_string())
+}
+
+/// How the story of a state begins that went back to another one.
+const BACK: &str = "back to ";
+
+/// The state in which the text of a state was made: itself, or the one that it went back to.
+fn made(state: &str) -> Result<String, Fault> {
+    let mut state = state.to_owned();
+    while let Some(to) = Commit::read(&state)?.why.strip_prefix(BACK) {
+        state = to.to_owned();
+    }
+    Ok(state)
+}
+
+/// A state that led to the head, by its name or the beginning of it.
+fn named(head: &str, name: &str) -> Result<String, Fault> {
+    let (mut above, mut found) = (Some(head.to_owned()), BTreeSet::new());
+    while let Some(one) = above {
+        above = Commit::read(&one)?.parent;
+        found.extend((one == name || name.len() >= SHORT_NAME && one.starts_with(name)).then_some(one));
+    }
+    match (found.pop_first(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(fault("no-such-state", format!("{name} is no state that led to the head; `search show` lists them"))),
+    }
+}
+
+/// The least digits of the name of a state.
+const SHORT_NAME: usize = 8;
+
+/// The states that a state rests on, itself first.
+fn standing(state: &str) -> Result<Vec<String>, Fault> {
+    let (mut all, mut next) = (Vec::new(), Some(state.to_owned()));
+    while let Some(state) = next {
+        let state = made(&state)?;
+        next = Commit::read(&state)?.parent;
+        all.push(state);
+    }
+    Ok(all)
 }
 
 /// What the report tells beside the search.
@@ -116,11 +151,27 @@ struct Job<'c> {
     known: BTreeMap<String, Rollout>,
     isolation: BTreeSet<String>,
     rollouts: u32,
+    comparisons: u32,
     /// Runs from before, as a judge is shown them.
     earlier: Vec<Value>,
 }
 
-impl Job<'_> {
+impl<'c> Job<'c> {
+    fn new(config: &'c Config, asking: Asking, incumbent: Commit, head: String) -> Job<'c> {
+        Job {
+            config,
+            asking,
+            incumbent,
+            head,
+            commits: Vec::new(),
+            known: BTreeMap::new(),
+            isolation: BTreeSet::new(),
+            rollouts: config.earlier.rollouts,
+            comparisons: 0,
+            earlier: Vec::new(),
+        }
+    }
+
     fn told(&self) -> Told {
         Told {
             head: self.head.clone(),
@@ -334,14 +385,16 @@ impl World for Job<'_> {
         candidate: &[Trace],
     ) -> Result<Comparison, Stop> {
         let version = |text: &str, runs: Vec<Value>| Record::new().with("text", text).with("runs", runs);
+        let sides = reply::Sides::of(self.config.seed, self.comparisons);
+        self.comparisons += 1;
         let data = self
             .task()
             .with("dimension", at.dimension.as_str())
             .with("unit", at.unit.as_str())
-            .with("incumbent", version(old, self.runs(incumbent)))
-            .with("candidate", version(new, self.runs(candidate)));
+            .with(sides.0, version(old, self.runs(incumbent)))
+            .with(sides.1, version(new, self.runs(candidate)));
         let ids: Vec<&str> = incumbent.iter().chain(candidate).map(|trace| trace.id.as_str()).collect();
-        self.asking.ask("compare", reply::COMPARE, &data.into(), |value| reply::comparison(value, &ids))
+        self.asking.ask("compare", reply::COMPARE, &data.into(), |value| reply::comparison(value, sides, &ids))
     }
 }
 

@@ -51,6 +51,20 @@ pub fn of(config: &Config, skill: &str, head: &str, found: &Report<Stop>, told: 
         .into()
 }
 
+/// A state that somebody went back to, and how the runs with it went.
+pub fn of_state(skill: &str, commit: &str, runs: &[Trace]) -> Record {
+    let after = Record::new()
+        .with("id", Digest::of(skill.as_bytes()).to_string())
+        .with("bytes", skill.len())
+        .with("commit", commit);
+    Record::new()
+        .with("kind", "skill")
+        .with("head", commit)
+        .with("after", after)
+        .with("scores", scores(runs, runs))
+        .with("runs", runs.iter().map(trace).collect::<Vec<_>>())
+}
+
 /// How it ended: in the order of what there is to say.
 fn ended(found: &Report<Stop>) -> (&'static str, String, String) {
     if let Some(stop) = &found.error {

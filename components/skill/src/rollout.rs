@@ -39,7 +39,7 @@ pub fn rollouts(config: &Config, package: &[File], skill: &str, seeds: &[u32]) -
         .collect();
     let outcomes = all(&batch)?;
     let verdicts = match &config.verify {
-        Some(verify) => verified(verify, seeds, &outcomes)?,
+        Some(verify) => verified(verify, seeds, &outcomes, config.failures + 1)?,
         None => vec![None; outcomes.len()],
     };
     let told = seeds.iter().zip(outcomes).zip(verdicts);
@@ -49,9 +49,9 @@ pub fn rollouts(config: &Config, package: &[File], skill: &str, seeds: &[u32]) -
 /// What a verifier said.
 type Verdict = Option<(bool, String)>;
 
-/// Asks the verifier about what each run left. One that does not say ends the search: what could
-/// not be measured is no failure.
-fn verified(verify: &Command, seeds: &[u32], outcomes: &[Outcome]) -> Result<Vec<Verdict>, Stop> {
+/// Asks the verifier about what each run left. One that does not say is asked once more, and then
+/// ends the search: what could not be measured is no failure.
+fn verified(verify: &Command, seeds: &[u32], outcomes: &[Outcome], attempt: u32) -> Result<Vec<Verdict>, Stop> {
     let timed_out = |outcome: &Outcome| outcome.ending == Ending::TimedOut;
     let batch: Vec<Experiment> = seeds
         .iter()
@@ -63,7 +63,20 @@ fn verified(verify: &Command, seeds: &[u32], outcomes: &[Outcome]) -> Result<Vec
             experiment(verify, *seed, files, format!("{}\n", Value::from(about)), Vec::new(), false)
         })
         .collect();
-    let mut said = all(&batch)?.into_iter();
+    let mut said = all(&batch)?;
+    let silent = |outcome: &Outcome| !matches!(outcome.ending, Ending::Exited(0 | 1));
+    let again: Vec<usize> = (0..said.len()).filter(|at| silent(&said[*at])).collect();
+    if !again.is_empty() {
+        let another = |at: &usize| {
+            let mut experiment = batch[*at].clone();
+            // The host runs the same once.
+            experiment.environment.push(("AUTO_ATTEMPT".to_owned(), attempt.to_string()));
+            experiment
+        };
+        let batch: Vec<Experiment> = again.iter().map(another).collect();
+        again.into_iter().zip(all(&batch)?).for_each(|(at, outcome)| said[at] = outcome);
+    }
+    let mut said = said.into_iter();
     let verdict = |outcome: &Outcome| {
         if timed_out(outcome) {
             return Ok(Some((false, "the run timed out".to_owned())));
@@ -128,11 +141,39 @@ fn shown(digest: &str) -> Result<String, Stop> {
     Ok(last_of(&String::from_utf8_lossy(&bytes)))
 }
 
-/// As much as is shown.
+/// As much as is shown. The host takes secrets out of what leaves by what they look like, and half
+/// of one looks like none: so a word, a number or a key is never cut in two.
 pub fn last_of(text: &str) -> String {
     let start = text.ceil_char_boundary(text.len().saturating_sub(SHOWN));
-    if start > 0 { format!("…{}", &text[start..]) } else { text.to_owned() }
+    if start > 0 { format!("…{}", whole(&text[..start], &text[start..])) } else { text.to_owned() }
 }
+
+/// The end of a text, without what began before it.
+fn whole<'t>(head: &str, tail: &'t str) -> &'t str {
+    // A private key has lines.
+    let open = head.rfind(BEGIN).is_some_and(|begun| !head[begun..].contains(END));
+    let ended = tail.find(END).filter(|end| !tail[..*end].contains(BEGIN));
+    let tail = match ended {
+        Some(end) => tail[end..].trim_start_matches(|one| one != '\n'),
+        None if open => "",
+        None => tail,
+    };
+    // What a secret of one piece is made of.
+    let joins = |one: char| one.is_ascii_graphic() && !"\"'`,;&()[]{}<>".contains(one);
+    let tail = if head.ends_with(joins) { tail.trim_start_matches(joins) } else { tail };
+    // Cards, accounts and telephones have gaps.
+    let coded = |one: char| one.is_ascii_digit() || one.is_ascii_uppercase() || " ().+-".contains(one);
+    let code = &tail[..tail.len() - tail.trim_start_matches(coded).len()];
+    let code = &code[..code.len().min(LONGEST_CODE)];
+    if code.contains(|one: char| one.is_ascii_digit()) { &tail[code.len()..] } else { tail }
+}
+
+/// How keys begin and end.
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+
+/// The longest number or code with gaps in it, in bytes.
+const LONGEST_CODE: usize = 48;
 
 /// How something ended, in words.
 fn ending(ending: &Ending) -> String {
@@ -147,4 +188,35 @@ fn ending(ending: &Ending) -> String {
 
 pub fn stop(fault: Fault) -> Stop {
     Stop { code: fault.code, message: fault.message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_secret_that_is_cut_wherever_it_is() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nIBADAN\n-----END PRIVATE KEY-----";
+        for (secret, parts) in [
+            ("jane.doe@corp.example", ["doe", "corp"]),
+            ("4111 1111 1111 1111", ["1111", "11"]),
+            ("DE89 3704 0044 0532 0130 00", ["0532", "00"]),
+            ("eyJhbGciOi.eyJzdWIi.c2lnbmF0", ["eyJ", "c2l"]),
+            (key, ["MII", "IBAD"]),
+        ] {
+            let text = format!("write to {secret} is told");
+            for cut in 1..secret.len() {
+                let (head, tail) = text.split_at("write to ".len() + cut);
+                let shown = whole(head, tail);
+                assert!(parts.iter().all(|part| !shown.contains(part)), "{secret} at {cut}: {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_is_shown_of_what_is_long_and_all_of_what_is_short() {
+        assert_eq!(last_of("short"), "short");
+        let long = last_of(&format!("{}the end", "one ".repeat(SHOWN)));
+        assert!(long.starts_with('…') && long.ends_with("one the end") && long.len() > SHOWN - 10, "{long}");
+    }
 }

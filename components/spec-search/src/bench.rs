@@ -12,6 +12,7 @@ use crate::Refusal;
 use crate::amount::{self, ONE};
 use crate::cluster::Assignment;
 use crate::gate::{Measure, SCORE, Snapshot};
+use crate::held_out::HeldOut;
 use crate::lent::{Fault, File, Job, Lent, Ran};
 use crate::sample::{self, Split};
 use crate::settings::{Scorer, Settings};
@@ -57,7 +58,17 @@ pub struct Bench<'s> {
     settings: &'s Settings,
     files: Files,
     scores: BTreeMap<(Digest, String), Result<Scored, Fault>>,
+    /// How runs were kept apart, all that was said of any of them.
+    pub isolation: BTreeSet<String>,
+    /// Tells another attempt at scoring from one that failed: the host runs the same once.
+    pub attempt: u32,
 }
+
+/// The code of a run that may start no more experiments.
+pub const STARVED: &str = "experiment-budget";
+
+/// The code of a judge that gave no score.
+const NO_VERDICT: &str = "scorer-failed";
 
 /// Files that the host put away for each command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,6 +143,8 @@ impl<'s> Bench<'s> {
             settings,
             files: Files::read(files)?,
             scores: BTreeMap::new(),
+            isolation: BTreeSet::new(),
+            attempt: 1,
         })
     }
 
@@ -140,10 +153,10 @@ impl<'s> Bench<'s> {
         self.tasks.values().filter(|task| task.split == split).map(|task| task.id.clone()).collect()
     }
 
-    /// Ids and inputs of tasks that no teacher may see.
-    pub fn held_out(&self) -> BTreeSet<String> {
+    /// The tasks that no teacher may see.
+    pub fn held_out(&self) -> HeldOut {
         let held = self.tasks.values().filter(|task| task.split != Split::Diagnose);
-        held.flat_map(|task| [task.id.clone(), shown(Some(&task.input))]).collect()
+        HeldOut::of(held.map(|task| (task.id.as_str(), shown(Some(&task.input)))))
     }
 
     /// What a spec scores on tasks; those that are known are not run again.
@@ -161,8 +174,13 @@ impl<'s> Bench<'s> {
             }
         }
         let ran = lent.run(&jobs)?;
+        self.isolation.extend(ran.iter().flatten().flat_map(|ran| ran.isolation.iter().cloned()));
         let answers = ran.into_iter().map(|ran| ran.and_then(|ran| answer(lent, &ran))).collect::<Vec<_>>();
         let judged = self.judge(lent, &new, &answers)?;
+        // Where nothing more may be run, whatever comes next would be a guess.
+        if let Some(Err(fault)) = judged.iter().find(|one| one.as_ref().is_err_and(|fault| fault.code == STARVED)) {
+            return Err(fault.clone());
+        }
         let repeats = self.settings.repeats as usize;
         for ((task, scores), answers) in new.iter().zip(judged.chunks(repeats)).zip(answers.chunks(repeats)) {
             let scores: Result<Vec<i64>, Fault> = scores.iter().cloned().collect();
@@ -218,13 +236,13 @@ impl<'s> Bench<'s> {
                     files.push(File { path: "answer.txt".to_owned(), digest: text, executable: false });
                     jobs.push(Job { command: command.clone(), seed: 0, files, collect: vec![] });
                 }
-                let mut ran = lent.run(&jobs)?.into_iter();
+                let mut verdicts = self.verdicts(lent, &jobs)?.into_iter();
                 let mut scores = Vec::new();
                 for answer in answers {
                     scores.push(match answer {
                         Ok(Answer::Given(_)) => {
-                            let none = || Err(Fault::new("scorer-failed", "the scorer was not run"));
-                            ran.next().unwrap_or_else(none).and_then(|ran| verdict(lent, &ran))
+                            let none = || Err(Fault::new(NO_VERDICT, "the scorer was not run"));
+                            verdicts.next().unwrap_or_else(none)
                         }
                         Ok(Answer::None(_)) => Ok(0),
                         Err(fault) => Err(fault.clone()),
@@ -235,11 +253,35 @@ impl<'s> Bench<'s> {
         }
     }
 
+    /// What the judge says. Where it fails it is asked once more.
+    fn verdicts(&self, lent: &mut impl Lent, jobs: &[Job]) -> Result<Vec<Result<i64, Fault>>, Fault> {
+        let mut verdicts = Vec::new();
+        for ran in lent.run(jobs)? {
+            verdicts.push(ran.and_then(|ran| verdict(lent, &ran)));
+        }
+        let failed = |one: &Result<i64, Fault>| one.as_ref().is_err_and(|fault| fault.code == NO_VERDICT);
+        let again: Vec<usize> = (0..verdicts.len()).filter(|at| failed(&verdicts[*at])).collect();
+        let jobs: Vec<Job> = again.iter().map(|at| self.another(&jobs[*at])).collect();
+        if !jobs.is_empty() {
+            for (at, ran) in again.into_iter().zip(lent.run(&jobs)?) {
+                verdicts[at] = ran.and_then(|ran| verdict(lent, &ran));
+            }
+        }
+        Ok(verdicts)
+    }
+
+    /// The same once more: another attempt, which the command can tell.
+    fn another(&self, job: &Job) -> Job {
+        let mut job = job.clone();
+        job.command.environment.push(("AUTO_ATTEMPT".to_owned(), self.attempt.to_string()));
+        job
+    }
+
     /// Scores an answer that is not the student's.
     pub fn judged(&self, lent: &mut impl Lent, task: &str, answer: String) -> Result<i64, Fault> {
         let task = task.to_owned();
         let scores = self.judge(lent, &[&task], &[Ok(Answer::Given(answer))])?;
-        scores.into_iter().next().unwrap_or_else(|| Err(Fault::new("scorer-failed", "the scorer said nothing")))
+        scores.into_iter().next().unwrap_or_else(|| Err(Fault::new(NO_VERDICT, "the scorer said nothing")))
     }
 
     /// What a spec scored on a task, where it was run.
@@ -307,6 +349,7 @@ impl<'s> Bench<'s> {
 
     /// Forgets what could not be run, so that it is tried again.
     pub fn forget_faults(&mut self) {
+        self.attempt += 1;
         self.scores.retain(|_, scored| scored.is_ok());
     }
 
@@ -354,7 +397,7 @@ fn exact(answer: &Answer, expected: &Value) -> i64 {
 /// A scorer that fails says nothing about the answer: no score, and not 0.
 fn verdict(lent: &mut impl Lent, ran: &Ran) -> Result<i64, Fault> {
     if !ran.well() {
-        return Err(Fault::new("scorer-failed", format!("the scorer ended with `{}`", ran.ending)));
+        return Err(Fault::new(NO_VERDICT, format!("the scorer ended with `{}`", ran.ending)));
     }
     let text = String::from_utf8(lent.get(&ran.stdout)?).unwrap_or_default();
     let number = Value::parse(text.trim()).ok().and_then(|value| value.as_number().and_then(amount::truncated));
@@ -362,7 +405,7 @@ fn verdict(lent: &mut impl Lent, ran: &Ran) -> Result<i64, Fault> {
         Some(score) if (0..=ONE).contains(&score) => Ok(score),
         _ => {
             let shown = words::cut(text.trim(), 80);
-            Err(Fault::new("scorer-failed", format!("the scorer said {shown:?}, and not a number from 0 to 1")))
+            Err(Fault::new(NO_VERDICT, format!("the scorer said {shown:?}, and not a number from 0 to 1")))
         }
     }
 }

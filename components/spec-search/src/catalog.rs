@@ -7,6 +7,7 @@ use auto_json::{Number, Value};
 
 use crate::Fields;
 use crate::Refusal;
+use crate::edit::Tier;
 use crate::spec::{LONGEST_TEXT, Path, Spec, is_model_id, is_name};
 
 const CODE: &str = "bad-settings";
@@ -42,6 +43,8 @@ pub struct Catalog {
     pub tools: BTreeMap<String, bool>,
     /// Where memory is kept.
     pub memory_backends: BTreeMap<String, Params>,
+    /// Who has to agree to an operation, where it is not who the table of operations says.
+    pub tiers: BTreeMap<&'static str, Tier>,
 }
 
 impl Kind {
@@ -120,6 +123,7 @@ impl Catalog {
             agent_classes: things(fields, "agent_classes")?,
             tools: BTreeMap::new(),
             memory_backends: things(fields, "memory_backends")?,
+            tiers: BTreeMap::new(),
         };
         if let Some(tools) = fields.fields("tools")? {
             for (name, tool) in tools.iter() {

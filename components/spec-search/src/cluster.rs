@@ -45,12 +45,14 @@ pub struct Cluster {
 }
 
 /// What was counted of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Runs of the student, and how many failed.
     pub student: (u32, u32),
     /// Runs of the teacher, and how many went well.
     pub teacher: (u32, u32),
+    /// The tasks that each did.
+    pub tasks: (Vec<String>, Vec<String>),
 }
 
 /// What there is to point at.
@@ -147,6 +149,8 @@ impl Cluster {
             .with("task_ids", texts(&self.task_ids))
             .with("sample_trace_ids", texts(&self.sample_trace_ids))
             .with("skill_gap", self.skill_gap.as_str())
+            .with("student_runs", texts(&rates.tasks.0))
+            .with("teacher_runs", texts(&rates.tasks.1))
             .with("n_student", rates.student.0)
             .with("student_failure_rate", rates.failure().map(decimal))
             .with("n_teacher", rates.teacher.0)
@@ -157,6 +161,18 @@ impl Cluster {
 }
 
 impl Rates {
+    /// Counts a run of the student.
+    pub fn of_student(&mut self, task: &str, failed: bool) {
+        self.student = (self.student.0 + 1, self.student.1 + u32::from(failed));
+        self.tasks.0.push(task.to_owned());
+    }
+
+    /// Counts a run of the teacher.
+    pub fn of_teacher(&mut self, task: &str, right: bool) {
+        self.teacher = (self.teacher.0 + 1, self.teacher.1 + u32::from(right));
+        self.tasks.1.push(task.to_owned());
+    }
+
     /// The share of the student's runs that failed, in millionths.
     pub fn failure(&self) -> Option<i64> {
         share(self.student)
@@ -303,12 +319,12 @@ mod tests {
 
     #[test]
     fn a_cluster_is_acted_on_where_runs_on_both_sides_show_that_the_teacher_does_better() {
-        let why = |student, teacher| Rates { student, teacher }.why_not();
+        let why = |student, teacher| Rates { student, teacher, ..Rates::default() }.why_not();
         assert_eq!(why((3, 2), (3, 3)), None);
         assert_eq!(why((2, 2), (3, 3)), Some("unbacked"));
         assert_eq!(why((3, 3), (0, 0)), Some("unbacked"));
         assert_eq!(why((3, 2), (3, 1)), Some("no-headroom"), "as good as the student");
-        assert_eq!(Rates { student: (4, 3), teacher: (4, 4) }.headroom(), Some(750_000));
+        assert_eq!(Rates { student: (4, 3), teacher: (4, 4), ..Rates::default() }.headroom(), Some(750_000));
     }
 
     #[test]
@@ -321,9 +337,9 @@ mod tests {
             sample_trace_ids: vec![],
             skill_gap: String::new(),
         };
-        let small = Rates { student: (3, 1), teacher: (3, 3) };
-        let large = Rates { student: (9, 9), teacher: (3, 2) };
-        let order = ranked(vec![(cluster("b"), small), (cluster("c"), large), (cluster("a"), small)]);
+        let small = Rates { student: (3, 1), teacher: (3, 3), ..Rates::default() };
+        let large = Rates { student: (9, 9), teacher: (3, 2), ..Rates::default() };
+        let order = ranked(vec![(cluster("b"), small.clone()), (cluster("c"), large), (cluster("a"), small)]);
         assert_eq!(order.iter().map(|(one, _)| one.id.as_str()).collect::<Vec<_>>(), ["c", "a", "b"]);
     }
 

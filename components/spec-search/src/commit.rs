@@ -34,6 +34,8 @@ pub struct Commit {
     pub pending: Vec<Pending>,
     /// How many sessions there were.
     pub sessions: u32,
+    /// Models that were trained, each with the one it was made from.
+    pub trained: BTreeMap<String, String>,
 }
 
 /// A proposal that waits.
@@ -190,6 +192,7 @@ impl Commit {
             Value::from(record.with("tasks", tasks).with("map", map))
         };
         let file = Record::new().with("path", "spec.json").with("digest", self.spec.as_str()).with("executable", false);
+        let trained: Record = self.trained.iter().map(|(model, base)| (model.clone(), base.as_str().into())).collect();
         Record::new()
             .with("kind", KIND)
             .with("spec", self.spec.as_str())
@@ -202,6 +205,7 @@ impl Commit {
             .with("changes", list(&self.changes))
             .with("pending", self.pending.iter().map(pending).collect::<Vec<Value>>())
             .with("sessions", self.sessions)
+            .with("trained", trained)
             .into()
     }
 
@@ -224,6 +228,10 @@ impl Commit {
                 map: map.collect::<Option<_>>()?,
             })
         };
+        let trained = |value: &Value| {
+            let pairs = value.as_record()?.iter();
+            pairs.map(|(model, base)| Some((model.to_owned(), base.as_text()?.to_owned()))).collect::<Option<_>>()
+        };
         Some(Commit {
             spec: text(value, "spec")?,
             parent: text(value, "parent"),
@@ -233,6 +241,7 @@ impl Commit {
             changes: changes(value)?,
             pending: value.get("pending")?.as_list()?.iter().map(pending).collect::<Option<_>>()?,
             sessions: u32::try_from(value.get("sessions")?.as_u64()?).ok()?,
+            trained: value.get("trained").map_or(Some(BTreeMap::new()), trained)?,
         })
     }
 }

@@ -86,6 +86,7 @@ impl Lent for Host {
             ending: ending(&outcome.ending),
             stdout: outcome.stdout,
             files: outcome.files.into_iter().map(File::from).collect(),
+            isolation: outcome.isolation,
         };
         Ok(outcomes.into_iter().map(|outcome| outcome.map(ran).map_err(Fault::from)).collect())
     }

@@ -7,15 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use auto_json::Value;
 use auto_schema::digest::Digest;
 
-use crate::apply::apply;
 use crate::autonomy::Route;
-use crate::bench::Bench;
+use crate::bench::{Bench, STARVED};
 use crate::budget::Budget;
 use crate::catalog::Catalog;
 use crate::cluster::{self, Assigned, Assignment, Cluster, Known, Rates, assign, ranked};
-use crate::commit::{Commit, Head, Pending, diff};
+use crate::commit::{Commit, Head};
 use crate::edit::Proposal;
-use crate::gate::{self, Decision, Snapshot};
 use crate::lent::{Ask, Fault, Lent};
 use crate::plan::{self, Against};
 use crate::reply;
@@ -75,7 +73,14 @@ pub struct Driver<'d, L: Lent> {
     pub calls: u32,
     /// How often the gate split was looked at.
     pub gated: u32,
+    /// How often the split to confirm was.
+    pub confirmations: u32,
 }
+
+/// Codes of a moment of the network or of whoever is asked: the same question may be answered a
+/// moment later. Each is asked once more.
+pub const PASSING: [&str; 6] =
+    ["model-failed", "model-timeout", "model-connect", "model-interrupted", "model-bad-reply", "model-limited"];
 
 /// Codes that say there is no money left and nothing else is wrong.
 fn exhausted(code: &str) -> bool {
@@ -99,6 +104,15 @@ impl<L: Lent> Driver<'_, L> {
         });
         session.cost = budget.spent();
         session.calls = self.calls - before;
+        let result = match result {
+            // What was measured stands, and there is nothing to measure more with.
+            Err(fault) if fault.code == STARVED => {
+                session.notes.push(format!("the session ended early: {} [{}]", fault.message, fault.code));
+                session.end = Some(STARVED);
+                Ok(())
+            }
+            result => result,
+        };
         match result {
             Err(fault) => {
                 session.status = Status::Failed;
@@ -141,8 +155,23 @@ impl<L: Lent> Driver<'_, L> {
         Ok(())
     }
 
-    /// Asks, with all that is left set aside for it.
+    /// Asks, and where it was a bad moment asks once more.
     fn ask(
+        &mut self,
+        budget: &mut Budget,
+        purpose: &'static str,
+        system: &'static str,
+        text: String,
+        tokens: u32,
+    ) -> Result<String, Fault> {
+        match self.asked(budget, purpose, system, text.clone(), tokens) {
+            Err(fault) if PASSING.contains(&fault.code.as_str()) => self.asked(budget, purpose, system, text, tokens),
+            said => said,
+        }
+    }
+
+    /// Asks, with all that is left set aside for it.
+    fn asked(
         &mut self,
         budget: &mut Budget,
         purpose: &'static str,
@@ -186,8 +215,14 @@ impl<L: Lent> Driver<'_, L> {
         let read = match cluster::read(&reply, &known) {
             Err(refusal) if ["reply-not-json", "reply-truncated"].contains(&refusal.code) => {
                 session.notes.push(format!("the diagnosis was to be repaired: {refusal}"));
-                let repaired = self.ask(budget, "repair", words::REPAIR, words::cut(&reply, REPAIRED), TOKENS[1])?;
-                cluster::read(&repaired, &known)
+                match self.ask(budget, "repair", words::REPAIR, words::cut(&reply, REPAIRED), TOKENS[1]) {
+                    Err(fault) if exhausted(&fault.code) => {
+                        session.notes.push(format!("nothing was repaired: {} [{}]", fault.message, fault.code));
+                        session.end = Some("budget");
+                        return Ok(Vec::new());
+                    }
+                    repaired => cluster::read(&repaired?, &known),
+                }
             }
             read => read,
         };
@@ -274,8 +309,10 @@ impl<L: Lent> Driver<'_, L> {
             Err(_) => return Ok(()),
             Ok(answer) => answer.trim().to_owned(),
         };
-        if let Ok(score) = self.bench.judged(self.lent, task, answer.clone()) {
-            self.own.insert(task.to_owned(), (answer, score));
+        match self.bench.judged(self.lent, task, answer.clone()) {
+            Ok(score) => drop(self.own.insert(task.to_owned(), (answer, score))),
+            Err(fault) if fault.code == STARVED => return Err(fault),
+            Err(_) => {}
         }
         Ok(())
     }
@@ -323,6 +360,9 @@ impl<L: Lent> Driver<'_, L> {
             own.sort_by_key(|task| Digest::of(&[seed.as_slice(), task.as_bytes()].concat()));
             for task in own.iter().take(self.settings.teacher_runs as usize) {
                 if let Err(fault) = self.teacher_does(budget, task) {
+                    if fault.code == STARVED {
+                        return Err(fault);
+                    }
                     session.notes.push(format!("{} was measured in part: {}", cluster.id, fault.message));
                     break;
                 }
@@ -330,10 +370,10 @@ impl<L: Lent> Driver<'_, L> {
             let mut rates = Rates::default();
             for task in &own {
                 if let Some(Ok(scored)) = self.bench.scored(&spec, task) {
-                    rates.student = (rates.student.0 + 1, rates.student.1 + u32::from(scored.score < cluster::PASSED));
+                    rates.of_student(task, scored.score < cluster::PASSED);
                 }
                 if let Some((_, score)) = self.own.get(task) {
-                    rates.teacher = (rates.teacher.0 + 1, rates.teacher.1 + u32::from(*score >= cluster::PASSED));
+                    rates.of_teacher(task, *score >= cluster::PASSED);
                 }
             }
             counted.push((cluster, rates));
@@ -397,14 +437,21 @@ impl<L: Lent> Driver<'_, L> {
         let clusters: Vec<Value> = actionable.cloned().collect();
         let tried: String = self.tried.iter().map(|tried| format!("- {}\n", tried.line)).collect();
         format!(
-            "The spec:\n{}\n\nWhat there is:\n{}\n\nThe operations:\n{}\nThe clusters:\n{}\n\nTried before, and not \
+            "The spec:\n{}\n\nWhat there is:\n{}\n{}\nThe operations:\n{}\nThe clusters:\n{}\n\nTried before, and not \
              kept (do not propose it again):\n{}",
             self.head.spec.text(),
             self.catalog_text,
+            self.trained(),
             words::operations(),
             Value::from(clusters),
             if tried.is_empty() { "nothing\n" } else { &tried }
         )
+    }
+
+    /// Models that were trained, for whoever plans.
+    fn trained(&self) -> String {
+        let line = |(model, base): (&String, &String)| format!("A model {model}, which takes what {base} does.\n");
+        self.head.commit.trained.iter().map(line).collect()
     }
 
     /// The beginning of what is recorded of a proposal.
@@ -442,7 +489,15 @@ impl<L: Lent> Driver<'_, L> {
                     Outcome { status: "skipped", reason, ..self.outcome(&proposal) }
                 }
                 Route::Pending => self.queued(session, &proposal, &tasks, &map)?,
-                Route::Gate => self.gated(&session.id, &proposal, &tasks, &map)?,
+                Route::Gate => match self.gated(&session.id, &proposal, &tasks, &map) {
+                    Ok(outcome) => outcome,
+                    Err(fault) => {
+                        let reason = format!("{} [{}]", fault.message, fault.code);
+                        let outcome = self.outcome(&proposal);
+                        session.outcomes.push(Outcome { status: "unmeasurable", reason, ..outcome });
+                        return Err(fault);
+                    }
+                },
             };
             if outcome.status != "applied" {
                 let gained = outcome.delta.map(|gain| format!(", its targets {}", crate::amount::decimal(gain).text()));
@@ -452,87 +507,6 @@ impl<L: Lent> Driver<'_, L> {
             session.outcomes.push(outcome);
         }
         Ok(())
-    }
-
-    /// Puts a proposal into the queue. It is applied once to see that it could be.
-    fn queued(
-        &mut self,
-        session: &Session,
-        proposal: &Proposal,
-        tasks: &[String],
-        map: &Assignment,
-    ) -> Result<Outcome, Fault> {
-        let outcome = self.outcome(proposal);
-        let changes = match apply(&self.head.spec, proposal, &self.catalog) {
-            Ok(applied) => applied.changes,
-            // What a trainer would make is not known yet.
-            Err(refusal) if refusal.code == "no-trainer" => Vec::new(),
-            Err(refusal) => return Ok(Outcome { status: "invalid", reason: refusal.to_string(), ..outcome }),
-        };
-        let mut commit = self.head.commit.clone();
-        commit.changes = Vec::new();
-        commit.session = session.id.clone();
-        commit.proposal = String::new();
-        let shown = diff(&changes);
-        let waiting = Pending {
-            id: outcome.id.clone(),
-            session: session.id.clone(),
-            proposal: proposal.to_value(),
-            changes,
-            tasks: tasks.to_vec(),
-            map: map.0.clone(),
-        };
-        commit.pending.retain(|one| one.id != waiting.id);
-        commit.pending.push(waiting);
-        let spec = self.head.spec.clone();
-        self.head.advance(self.lent, spec, commit)?;
-        let reason = format!("needs-review: approve or reject it as {}", outcome.id);
-        Ok(Outcome { status: "pending_review", reason, diff: shown, ..outcome })
-    }
-
-    /// Applies a proposal to a copy of what counts now, asks the gate, and commits what it admits.
-    pub fn gated(
-        &mut self,
-        session: &str,
-        proposal: &Proposal,
-        tasks: &[String],
-        map: &Assignment,
-    ) -> Result<Outcome, Fault> {
-        let outcome = self.outcome(proposal);
-        let applied = match apply(&self.head.spec, proposal, &self.catalog) {
-            Ok(applied) => applied,
-            Err(refusal) => return Ok(Outcome { status: "invalid", reason: refusal.to_string(), ..outcome }),
-        };
-        let outcome = Outcome { diff: diff(&applied.changes), ..outcome };
-        self.gated += 1;
-        let (incumbent, anchor) = (self.head.spec.clone(), self.anchor.clone());
-        let mut snapshot = |spec: &Spec| self.bench.snapshot(self.lent, spec, tasks, map);
-        let taken = snapshot(&anchor).and_then(|anchor| Ok((anchor, snapshot(&incumbent)?, snapshot(&applied.spec)?)));
-        let (anchor, before, after) = match taken {
-            Ok(taken) => taken,
-            Err(fault) => {
-                let reason = format!("{} [{}]", fault.message, fault.code);
-                return Ok(Outcome { status: "gate_error", reason, ..outcome });
-            }
-        };
-        let policy = gate::policy(&proposal.targets, self.settings.bounds, anchor);
-        let decision = self.lent.admit(&before, &after, &policy);
-        let deltas = gains(&before, &after);
-        let delta = proposal.targets.iter().map(|target| deltas.get(target).copied()).sum::<Option<i64>>();
-        let mut outcome = Outcome { delta, deltas, ..outcome };
-        let reasons = |why: &[gate::Reason]| why.iter().map(gate::Reason::text).collect::<Vec<_>>().join("; ");
-        (outcome.status, outcome.reason) = match &decision {
-            Decision::Accept => ("applied", "accepted".to_owned()),
-            Decision::Reject(why) => ("rejected_by_gate", reasons(why)),
-            Decision::Unmeasurable(why) => ("unmeasurable", reasons(why)),
-        };
-        if decision == Decision::Accept {
-            let mut commit = Commit { session: session.to_owned(), ..self.head.commit.clone() };
-            commit.proposal = outcome.id.clone();
-            commit.changes = applied.changes;
-            self.head.advance(self.lent, applied.spec, commit)?;
-        }
-        Ok(outcome)
     }
 
     /// Counts the session in the head, so that no two have the same name.
@@ -548,16 +522,4 @@ impl<L: Lent> Driver<'_, L> {
         let spec = self.head.spec.clone();
         self.head.advance(self.lent, spec, commit)
     }
-}
-
-/// What each stratum gained that was measured before and after.
-fn gains(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, i64> {
-    let of = |snapshot: &Snapshot, stratum: &str| {
-        snapshot.measures.iter().find(|measure| measure.stratum == stratum).map(|measure| measure.mean)
-    };
-    let gain = |measure: &gate::Measure| {
-        let old = of(before, &measure.stratum)?;
-        Some((measure.stratum.clone(), measure.mean - old))
-    };
-    after.measures.iter().filter_map(gain).collect()
 }

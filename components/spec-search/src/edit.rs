@@ -56,6 +56,11 @@ impl Tier {
             Tier::Manual => "manual",
         }
     }
+
+    /// Reads one.
+    pub fn parse(text: &str) -> Option<Tier> {
+        [Tier::Auto, Tier::Review, Tier::Manual].into_iter().find(|tier| tier.name() == text)
+    }
 }
 
 macro_rules! ops {
@@ -189,12 +194,13 @@ impl Edit {
     }
 
     /// Who has to agree. A tool that changes something in the world is given to an agent by a
-    /// person only.
+    /// person only, whatever is set of the operation.
     pub fn tier(&self, catalog: &Catalog) -> Tier {
         let tool = self.payload.get("tool_name").and_then(Value::as_text).unwrap_or_default();
+        let tier = catalog.tiers.get(self.op.name()).copied().unwrap_or(self.op.tier());
         match self.op {
-            Op::AddToolToAgent if catalog.tools.get(tool).copied().unwrap_or(true) => Tier::Review,
-            op => op.tier(),
+            Op::AddToolToAgent if catalog.tools.get(tool).copied().unwrap_or(true) => tier.max(Tier::Review),
+            _ => tier,
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Ran {
     pub stdout: String,
     /// Brought back, as far as they were there.
     pub files: Vec<File>,
+    /// How it was kept apart.
+    pub isolation: Vec<String>,
 }
 
 impl Ran {

@@ -5,7 +5,7 @@
 //! them in a row is the component.
 //!
 //! The spec and its edits: [`spec`], [`catalog`], [`edit`], [`mod@apply`], [`patch`]. What a teacher
-//! says: [`reply`], [`cluster`], [`plan`]. What it may see: [`trace`], [`corpora`]. Who decides:
+//! says: [`reply`], [`cluster`], [`plan`]. What it may see: [`trace`], [`mod@held_out`], [`corpora`]. Who decides:
 //! [`autonomy`], [`gate`], [`sample`], [`stagnation`], [`reward`], [`budget`]. The driver over them:
 //! [`mod@run`], [`driver`], with what the host lends in [`lent`].
 
@@ -27,11 +27,14 @@ pub mod cluster;
 pub mod commit;
 mod component;
 pub mod corpora;
+mod decide;
 pub mod driver;
 pub mod edit;
 pub mod gate;
+pub mod held_out;
 pub mod lent;
 pub mod plan;
+mod report;
 pub mod reward;
 pub mod run;
 pub mod sample;

@@ -6,26 +6,29 @@ use std::collections::BTreeMap;
 use auto_json::{Record, Value};
 
 use crate::Fields;
-use crate::bench::Bench;
+use crate::bench::{Bench, STARVED};
 use crate::cluster::Assignment;
 use crate::commit::{self, Commit, Head, Pending, no_such_edit};
 use crate::corpora;
-use crate::driver::Driver;
+use crate::driver::{Driver, PASSING};
 use crate::lent::{Fault, Lent};
 use crate::plan;
+use crate::report::Report;
 use crate::sample::{self, Split};
 use crate::session::{Outcome, Session, Status};
 use crate::settings::Settings;
 use crate::spec::Spec;
 use crate::stagnation::{Ended, Loop, Stop};
 use crate::trace;
-use crate::train::trained;
+use crate::train::{self, Trainer, trained};
 
 const CODE: &str = "bad-config";
 
 /// Faults that say nothing about what was tried: once in a run, a session that ended with one is
 /// begun again.
-const INFRASTRUCTURE: [&str; 3] = ["machine", "scorer-failed", "model-failed"];
+fn of_the_moment(code: &str) -> bool {
+    ["machine", "scorer-failed"].contains(&code) || PASSING.contains(&code)
+}
 
 /// What is asked for.
 enum Action {
@@ -42,12 +45,55 @@ struct Given {
     trigger: Value,
     now: u64,
     inputs: BTreeMap<String, String>,
+    /// How often the run failed.
+    failures: u32,
+    earlier: Earlier,
+}
+
+/// What a run did before it failed and went on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Earlier {
+    pub calls: u32,
+    pub spent: u64,
+    pub gated: u32,
+    pub confirmations: u32,
+    pub sessions: u32,
+    pub failed: u32,
+    pub applied: usize,
+}
+
+impl Earlier {
+    fn read(table: Option<Fields<'_>>) -> Result<Earlier, Fault> {
+        let Some(table) = table else { return Ok(Earlier::default()) };
+        table.only(&[
+            "calls",
+            "spent_micro_usd",
+            "experiments",
+            "gate_queries",
+            "confirm_queries",
+            "sessions",
+            "failed_sessions",
+            "applied",
+        ])?;
+        let small = |key| Ok::<_, Fault>(table.whole(key, 0..=u32::MAX.into())?.unwrap_or(0) as u32);
+        Ok(Earlier {
+            calls: small("calls")?,
+            spent: table.whole("spent_micro_usd", 0..=u64::MAX)?.unwrap_or(0),
+            gated: small("gate_queries")?,
+            confirmations: small("confirm_queries")?,
+            sessions: small("sessions")?,
+            failed: small("failed_sessions")?,
+            applied: small("applied")? as usize,
+        })
+    }
 }
 
 impl Given {
     fn read(value: &Value) -> Result<Given, Fault> {
         let table = Fields::of(value, "", CODE)?;
-        table.only(&["run", "action", "edit", "to", "actor", "settings", "inputs", "now", "trigger"])?;
+        table.only(&[
+            "run", "action", "edit", "to", "actor", "settings", "inputs", "now", "trigger", "failures", "earlier",
+        ])?;
         let text = |key: &str| -> Result<String, Fault> { Ok(table.need_text(key)?.to_owned()) };
         let action = match table.need_text("action")? {
             "run" => Action::Run,
@@ -69,6 +115,8 @@ impl Given {
             trigger: table.get("trigger").cloned().unwrap_or_else(on_demand),
             now: table.whole("now", 0..=u64::MAX)?.unwrap_or(0),
             inputs: inputs.iter().map(of).collect::<Result<_, Fault>>()?,
+            failures: table.whole("failures", 0..=1_000_000)?.unwrap_or(0) as u32,
+            earlier: Earlier::read(table.fields("earlier")?)?,
         })
     }
 
@@ -106,7 +154,9 @@ pub fn run(lent: &mut impl Lent, config: &str) -> Result<Value, Fault> {
         traces.extend(more);
         notes.extend(refused.iter().take(20).map(|refusal| format!("a row was not taken: {refusal}")));
     }
-    let bench = Bench::new(&settings, &tasks, &files)?;
+    let mut bench = Bench::new(&settings, &tasks, &files)?;
+    // A run may try twice; what failed in one before is tried anew.
+    bench.attempt += 2 * given.failures;
     let head = match (Head::read(lent)?, &given.action) {
         (Some(head), _) => head,
         (None, Action::Run) => {
@@ -117,11 +167,13 @@ pub fn run(lent: &mut impl Lent, config: &str) -> Result<Value, Fault> {
         (None, _) => return Err(Fault::new("no-head", "this run has no spec yet; `search spec` begins one")),
     };
     let anchor = commit::spec(lent, &head.commit.anchor)?;
+    let mut catalog = settings.catalog.clone();
+    train::add(&mut catalog, &head.commit.trained);
     let evaluation = evaluation(&bench, &settings)?;
     let driver = Driver {
         lent,
         settings: &settings,
-        catalog: settings.catalog.clone(),
+        catalog,
         catalog_text: table.get("catalog").map(|catalog| catalog.canonical().into_string()).unwrap_or_default(),
         bench,
         traces: &traces,
@@ -131,11 +183,12 @@ pub fn run(lent: &mut impl Lent, config: &str) -> Result<Value, Fault> {
         evaluation,
         tried: vec![],
         own: BTreeMap::new(),
-        calls: 0,
-        gated: 0,
+        calls: given.earlier.calls,
+        gated: given.earlier.gated,
+        confirmations: given.earlier.confirmations,
     };
     match &given.action {
-        Action::Run => searched(driver, &given.trigger, notes),
+        Action::Run => searched(driver, &given.trigger, notes, given.earlier),
         Action::Approve(id) => approved(driver, id, &given.actor),
         Action::Reject(id) => rejected(driver, id, &given.actor),
         Action::Rollback(session) => rolled_back(driver, session, &given.actor),
@@ -152,15 +205,24 @@ fn evaluation(bench: &Bench<'_>, settings: &Settings) -> Result<Vec<String>, Fau
 }
 
 /// Sessions until one of the reasons to stop.
-fn searched<L: Lent>(mut driver: Driver<'_, L>, trigger: &Value, notes: Vec<String>) -> Result<Value, Fault> {
-    let before = driver.head.spec.clone();
-    let evaluation = driver.evaluation.clone();
+fn searched<L: Lent>(
+    mut driver: Driver<'_, L>,
+    trigger: &Value,
+    notes: Vec<String>,
+    earlier: Earlier,
+) -> Result<Value, Fault> {
+    let (before, evaluation) = (driver.head.spec.clone(), driver.evaluation.clone());
     let start = driver.bench.overall(driver.lent, &before, &evaluation)?;
     let settings = driver.settings;
-    let mut state = Loop::new(settings.stagnation_k, settings.stagnation_eps, settings.total_cost, start)?;
+    let state = Loop::new(settings.stagnation_k, settings.stagnation_eps, settings.total_cost, start)?;
+    let mut state = state.after(earlier.sessions.saturating_sub(earlier.failed), earlier.spent);
     let (mut sessions, mut retried): (Vec<Session>, bool) = (Vec::new(), false);
     let stop = loop {
-        if state.sessions >= settings.sessions {
+        if state.spent() {
+            break Stop::Budget;
+        }
+        // One that is begun again is the same one.
+        if state.sessions >= settings.sessions + u32::from(retried) {
             break Stop::Sessions;
         }
         driver.lent.progress("session", u64::from(state.sessions), Some(settings.sessions.into()));
@@ -169,7 +231,8 @@ fn searched<L: Lent>(mut driver: Driver<'_, L>, trigger: &Value, notes: Vec<Stri
         // What is left of all is less than a question may cost.
         let poor = session.end == Some("budget") && cap < settings.session_cost;
         let fault = session.error.as_ref().map(|fault| fault.code.clone()).unwrap_or_default();
-        let again = session.status == Status::Failed && !retried && INFRASTRUCTURE.contains(&fault.as_str());
+        let starved = session.end == Some(STARVED);
+        let again = session.status == Status::Failed && !retried && of_the_moment(&fault);
         let only_waits = session.count("pending_review") > 0
             && session.outcomes.iter().all(|one| ["pending_review", "skipped", "invalid"].contains(&one.status));
         let ended = Ended {
@@ -183,43 +246,19 @@ fn searched<L: Lent>(mut driver: Driver<'_, L>, trigger: &Value, notes: Vec<Stri
         if again {
             driver.bench.forget_faults();
         }
-        if let Some(stop) = state.took(ended).or(poor.then_some(Stop::Budget)) {
+        let stop = state.took(ended);
+        if let Some(stop) = starved.then_some(Stop::Experiments).or(stop).or(poor.then_some(Stop::Budget)) {
             break stop;
         }
     };
-    let (confirm, note) = confirmed(&mut driver, &before);
-    let mut report = Report::of(&before);
+    let mut report = Report::of(&driver.anchor);
     report.notes = notes;
-    report.notes.extend(note);
-    report.scores.push(("evaluation", driver.evaluation.len(), Some(start), state_score(&mut driver)));
-    report.scores.extend(confirm);
+    report.measured(&mut driver);
     report.spent = state.total;
     report.stop = Some(stop);
     report.sessions = sessions;
+    report.earlier = earlier;
     Ok(report.value(&driver))
-}
-
-fn state_score<L: Lent>(driver: &mut Driver<'_, L>) -> Option<i64> {
-    let (spec, evaluation) = (driver.head.spec.clone(), driver.evaluation.clone());
-    driver.bench.overall(driver.lent, &spec, &evaluation).ok()
-}
-
-type Score = (&'static str, usize, Option<i64>, Option<i64>);
-
-/// What stands at the end, on tasks that decided nothing.
-fn confirmed<L: Lent>(driver: &mut Driver<'_, L>, before: &Spec) -> (Option<Score>, Option<String>) {
-    let tasks = driver.bench.of(Split::Confirm);
-    if tasks.is_empty() {
-        return (None, Some("no task is left to confirm with".to_owned()));
-    }
-    let after = driver.head.spec.clone();
-    let mut score = |spec: &Spec| driver.bench.overall(driver.lent, spec, &tasks);
-    match (score(before), score(&after)) {
-        (Ok(before), Ok(after)) => (Some(("confirm", tasks.len(), Some(before), Some(after))), None),
-        (Err(fault), _) | (_, Err(fault)) => {
-            (None, Some(format!("it could not be confirmed: {} [{}]", fault.message, fault.code)))
-        }
-    }
 }
 
 fn waiting<L: Lent>(driver: &Driver<'_, L>, id: &str) -> Result<Pending, Fault> {
@@ -244,17 +283,26 @@ fn approved<L: Lent>(mut driver: Driver<'_, L>, id: &str, actor: &str) -> Result
         None => {
             let outcome = driver.outcome(&proposal);
             let files = driver.bench.trainer_files().to_vec();
-            let settings = driver.settings;
-            let (trainer, weights) = (settings.trainer.as_ref(), settings.weights);
-            match trained(driver.lent, proposal.clone(), &before, trainer, &files, weights, &mut driver.catalog) {
+            let Settings { trainer: command, weights, .. } = driver.settings;
+            let attempt = driver.bench.attempt;
+            let trainer = Trainer { command: command.as_ref(), files: &files, weights: *weights, attempt };
+            match trained(driver.lent, proposal.clone(), &before, &trainer, &mut driver.catalog) {
+                // Nothing was decided: it goes on waiting.
+                Err(fault) if !["no-trainer", "unknown-name"].contains(&fault.code.as_str()) => return Err(fault),
                 Err(fault) => {
                     let reason = format!("{} [{}]", fault.message, fault.code);
                     Outcome { status: "invalid", reason, ..outcome }
                 }
-                Ok(ready) => {
+                Ok((ready, made)) => {
                     proposal = ready;
                     let map = Assignment(waiting.map.clone());
-                    driver.gated(&waiting.session, &proposal, &waiting.tasks, &map)?
+                    // The one that is accepted stays, for edits to come; any other was never there.
+                    driver.head.commit.trained.extend(made.clone());
+                    let outcome = driver.gated(&waiting.session, &proposal, &waiting.tasks, &map)?;
+                    if outcome.status != "applied" {
+                        driver.head.commit.trained.retain(|model, _| !made.contains_key(model));
+                    }
+                    outcome
                 }
             }
         }
@@ -291,7 +339,7 @@ fn unqueued<L: Lent>(driver: &mut Driver<'_, L>, session: &str) -> Result<(), Fa
 }
 
 fn decided<L: Lent>(
-    driver: Driver<'_, L>,
+    mut driver: Driver<'_, L>,
     before: &Spec,
     session: &str,
     outcome: Outcome,
@@ -304,6 +352,7 @@ fn decided<L: Lent>(
     report.why = Some(format!("{} is {}: {}", outcome.id, outcome.status, outcome.reason));
     report.refused = ["expired", "invalid", "gate_error", "rejected_by_gate", "unmeasurable"].contains(&outcome.status);
     report.outcomes = vec![(session.to_owned(), outcome)];
+    report.measured(&mut driver);
     Ok(report.value(&driver))
 }
 
@@ -343,138 +392,6 @@ fn rolled_back<L: Lent>(mut driver: Driver<'_, L>, session: &str, actor: &str) -
             report
         }
     };
-    report.spent = 0;
+    report.measured(&mut driver);
     Ok(report.value(&driver))
-}
-
-/// What is reported.
-struct Report {
-    before: Spec,
-    stop: Option<Stop>,
-    why: Option<String>,
-    refused: bool,
-    spent: u64,
-    scores: Vec<Score>,
-    sessions: Vec<Session>,
-    outcomes: Vec<(String, Outcome)>,
-    notes: Vec<String>,
-}
-
-impl Report {
-    fn of(before: &Spec) -> Report {
-        Report {
-            before: before.clone(),
-            stop: None,
-            why: None,
-            refused: false,
-            spent: 0,
-            scores: vec![],
-            sessions: vec![],
-            outcomes: vec![],
-            notes: vec![],
-        }
-    }
-
-    fn value<L: Lent>(self, driver: &Driver<'_, L>) -> Value {
-        let spec = |spec: &Spec| Record::new().with("id", spec.id().to_string()).with("bytes", spec.text().len());
-        let waiting = driver.head.commit.pending.len();
-        let failed = self.sessions.last().and_then(|last| last.error.as_ref());
-        let status = match (self.stop, waiting) {
-            _ if self.refused || self.stop == Some(Stop::Failed) => "failed",
-            (_, 0) => "complete",
-            _ => "awaiting_review",
-        };
-        let why = self.why.clone().unwrap_or_else(|| match (self.stop, failed) {
-            (Some(Stop::Failed), Some(fault)) => format!("{} [{}]", fault.message, fault.code),
-            (Some(stop), _) => {
-                format!(
-                    "{} sessions, {} edits applied, stopped by {}",
-                    self.sessions.len(),
-                    self.applied(),
-                    stop.name()
-                )
-            }
-            (None, _) => String::new(),
-        });
-        let scores: Vec<Value> = self.scores.iter().map(score).collect();
-        let mut timeline: Vec<Value> = self.notes.iter().map(|text| note(text)).collect();
-        for session in &self.sessions {
-            timeline.push(of_session(session));
-            timeline.extend(session.outcomes.iter().map(|outcome| of_outcome(&session.id, outcome)));
-        }
-        timeline.extend(self.outcomes.iter().map(|(session, outcome)| of_outcome(session, outcome)));
-        Record::new()
-            .with("kind", "spec")
-            .with("status", status)
-            .with("stop", self.stop.map(Stop::name))
-            .with("why", why)
-            .with("before", spec(&self.before))
-            .with("after", spec(&driver.head.spec))
-            .with("head", driver.head.digest.as_str())
-            .with("spec", driver.head.spec.value().clone())
-            .with("spent_micro_usd", self.spent)
-            .with("calls", driver.calls)
-            .with("experiments", driver.bench.runs())
-            .with("gate_queries", driver.gated)
-            .with(
-                "pending",
-                driver.head.commit.pending.iter().map(|one| one.id.as_str().into()).collect::<Vec<Value>>(),
-            )
-            .with("scores", scores)
-            // What a person decided is told beside what the search did, and not instead of it.
-            .with(if self.stop.is_some() { "timeline" } else { "entries" }, timeline)
-            .into()
-    }
-
-    fn applied(&self) -> usize {
-        self.sessions.iter().map(|session| session.count("applied")).sum()
-    }
-}
-
-fn score((stratum, n, before, after): &Score) -> Value {
-    let of = |mean: Option<i64>| mean.map(|mean| Record::new().with("mean", mean).with("n", *n));
-    Record::new()
-        .with("metric", crate::gate::SCORE)
-        .with("stratum", *stratum)
-        .with("before", of(*before))
-        .with("after", of(*after))
-        .into()
-}
-
-fn note(text: &str) -> Value {
-    Record::new().with("kind", "note").with("id", "").with("status", "note").with("reason", text).into()
-}
-
-fn of_session(session: &Session) -> Value {
-    let reason = match (&session.error, session.end) {
-        (Some(fault), _) => format!("{} [{}]", fault.message, fault.code),
-        (None, Some(end)) => end.to_owned(),
-        (None, None) => {
-            format!("{} applied, {} not", session.count("applied"), session.outcomes.len() - session.count("applied"))
-        }
-    };
-    Record::new()
-        .with("kind", "session")
-        .with("id", session.id.as_str())
-        .with("status", session.status.name())
-        .with("reason", reason)
-        .with("delta_micros", session.scores.0.zip(session.scores.1).map(|(before, after)| after - before))
-        .with("detail", session.to_value())
-        .into()
-}
-
-fn of_outcome(session: &str, outcome: &Outcome) -> Value {
-    Record::new()
-        .with("kind", "edit")
-        .with("id", outcome.id.as_str())
-        .with("session", session)
-        .with("target", outcome.targets.join(", "))
-        .with("op", outcome.ops.join(", "))
-        .with("status", outcome.status)
-        .with("reason", outcome.reason.as_str())
-        .with("delta_micros", outcome.delta)
-        .with("tier", outcome.tier)
-        .with("diff", outcome.diff.as_str())
-        .with("detail", outcome.to_value())
-        .into()
 }

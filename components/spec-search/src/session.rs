@@ -65,6 +65,8 @@ pub struct Outcome {
     pub delta: Option<i64>,
     /// What each stratum gained.
     pub deltas: BTreeMap<String, i64>,
+    /// On how many tasks each was measured.
+    pub counts: BTreeMap<String, u32>,
     /// What it changes.
     pub diff: String,
     /// The teacher's reason.
@@ -171,6 +173,7 @@ impl Outcome {
     pub fn to_value(&self) -> Value {
         let deltas: Record =
             self.deltas.iter().map(|(stratum, gain)| (stratum.clone(), decimal(*gain).into())).collect();
+        let counts: Record = self.counts.iter().map(|(stratum, n)| (stratum.clone(), (*n).into())).collect();
         let texts = |texts: &mut dyn Iterator<Item = &str>| texts.map(Value::from).collect::<Vec<Value>>();
         Record::new()
             .with("id", self.id.as_str())
@@ -181,6 +184,7 @@ impl Outcome {
             .with("reason", self.reason.as_str())
             .with("benchmark_delta", self.delta.map(decimal))
             .with("cluster_deltas", deltas)
+            .with("cluster_tasks", counts)
             .with("diff", self.diff.as_str())
             .with("rationale", self.why.as_str())
             .into()

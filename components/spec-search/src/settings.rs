@@ -13,6 +13,7 @@ use crate::amount::ONE;
 use crate::autonomy::Autonomy;
 use crate::catalog::Catalog;
 use crate::corpora::Mapping;
+use crate::edit::{Op, Tier};
 use crate::gate::Bounds;
 use crate::reward::Weights;
 use crate::trace::Eligible;
@@ -68,6 +69,8 @@ pub struct Settings {
     pub sessions: u32,
     /// Tasks of each cluster that the teacher does itself.
     pub teacher_runs: u32,
+    /// Whether what the gate admits has to hold on the tasks to confirm, too.
+    pub confirm_edits: bool,
     /// Of a trained model.
     pub weights: Weights,
     /// The agent.
@@ -85,7 +88,7 @@ pub struct Settings {
 }
 
 /// Every key of the table.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 29] = [
     "enabled",
     "teacher_model",
     "teacher_engine",
@@ -113,6 +116,8 @@ const KEYS: [&str; 27] = [
     "eligible",
     "mapped",
     "catalog",
+    "tier_overrides",
+    "confirm_edits",
 ];
 
 impl Settings {
@@ -158,13 +163,17 @@ impl Settings {
             seed: whole("seed", 0..=u64::MAX, 0)?,
             sessions: whole("max_sessions", 1..=1_000, 20)? as u32,
             teacher_runs: whole("teacher_runs", 3..=100, 3)? as u32,
+            confirm_edits: table.flag("confirm_edits")?.unwrap_or(false),
             weights: table.fields("composite_reward")?.map(|table| weights(&table)).transpose()?.unwrap_or_default(),
             student: Command::read(&student, &[])?,
             scorer: table.fields("scorer")?.map_or(Ok(Scorer::Exact), |table| Scorer::read(&table))?,
             trainer: table.fields("trainer")?.map(|table| Command::read(&table, &[])).transpose()?,
             eligible: eligible(table.fields("eligible")?)?,
             mapped: mapped(table.fields("mapped")?)?,
-            catalog: Catalog::read(&table.need_fields("catalog")?)?,
+            catalog: Catalog {
+                tiers: table.fields("tier_overrides")?.map(|table| tiers(&table)).transpose()?.unwrap_or_default(),
+                ..Catalog::read(&table.need_fields("catalog")?)?
+            },
         })
     }
 }
@@ -201,6 +210,25 @@ fn eligible(table: Option<Fields<'_>>) -> Result<Eligible, Refusal> {
         max_age_days: table.whole("max_age_days", 0..=100_000)?,
         max_bytes: table.whole("max_bytes", 1..=1 << 26)?.unwrap_or(most) as usize,
     })
+}
+
+/// Who has to agree to which operation. A model is trained by a person alone, so that one is fixed.
+fn tiers(table: &Fields<'_>) -> Result<BTreeMap<&'static str, Tier>, Refusal> {
+    let mut tiers = BTreeMap::new();
+    for (name, _) in table.iter() {
+        let op = Op::ALL.iter().find(|op| op.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = Op::ALL.iter().map(|op| op.name()).collect();
+            table.refuse(name, format!("{name:?} is no operation; there are: {}", known.join(", ")))
+        })?;
+        let text = table.need_text(name)?;
+        let tier =
+            Tier::parse(text).ok_or_else(|| table.refuse(name, format!("{text:?} is none of auto, review, manual")))?;
+        if *op == Op::LoraFinetune && tier != Tier::Manual {
+            return Err(table.refuse(name, "a model is trained where a person said so, and not otherwise: manual"));
+        }
+        tiers.insert(op.name(), tier);
+    }
+    Ok(tiers)
 }
 
 fn mapped(table: Option<Fields<'_>>) -> Result<BTreeMap<String, Mapping>, Refusal> {

@@ -15,6 +15,8 @@ pub enum Stop {
     Budget,
     /// As many sessions as there may be.
     Sessions,
+    /// As many experiments as there may be.
+    Experiments,
 }
 
 impl Stop {
@@ -25,6 +27,7 @@ impl Stop {
             Stop::Stagnation => "stagnation",
             Stop::Budget => "budget",
             Stop::Sessions => "sessions",
+            Stop::Experiments => crate::bench::STARVED,
         }
     }
 }
@@ -71,6 +74,16 @@ impl Loop {
         Ok(Loop { k, eps, most, best: start, streak: 0, total: 0, sessions: 0 })
     }
 
+    /// The same after sessions and spending of before.
+    pub fn after(self, sessions: u32, total: u64) -> Loop {
+        Loop { sessions, total, ..self }
+    }
+
+    /// Whether nothing is left to spend.
+    pub fn spent(&self) -> bool {
+        self.total >= self.most
+    }
+
     /// Takes a session in.
     pub fn took(&mut self, session: Ended) -> Option<Stop> {
         self.sessions += 1;
@@ -87,7 +100,7 @@ impl Loop {
         }
         if self.streak >= self.k {
             Some(Stop::Stagnation)
-        } else if self.total >= self.most {
+        } else if self.spent() {
             Some(Stop::Budget)
         } else {
             None

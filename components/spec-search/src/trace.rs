@@ -9,6 +9,7 @@ use auto_json::{Record, Value};
 use crate::Fields;
 use crate::Refusal;
 use crate::amount::ONE;
+use crate::held_out::HeldOut;
 
 const CODE: &str = "bad-trace";
 
@@ -169,9 +170,9 @@ fn tools(spans: &[Value]) -> BTreeSet<String> {
 }
 
 impl Eligible {
-    /// Why a trace may not leave; none where it may. `held_out` are ids and inputs of tasks that no
-    /// teacher sees, `now` is in seconds since 1970.
-    pub fn why_not(&self, trace: &Trace, held_out: &BTreeSet<String>, now: u64) -> Option<&'static str> {
+    /// Why a trace may not leave; none where it may. `held_out` are the tasks that no teacher sees,
+    /// `now` is in seconds since 1970.
+    pub fn why_not(&self, trace: &Trace, held_out: &HeldOut, now: u64) -> Option<&'static str> {
         let listed = |list: &Option<BTreeSet<String>>, name: &str| list.as_ref().is_none_or(|list| list.contains(name));
         let record = Value::from(trace.record.clone());
         let text = record.canonical().into_string();
@@ -181,8 +182,10 @@ impl Eligible {
         };
         if trace.source == SEARCH {
             Some("from-search")
-        } else if held_out.contains(&trace.task) || held_out.contains(&trace.query) {
+        } else if held_out.is_one(&trace.task, &trace.query) {
             Some("held-out")
+        } else if held_out.is_near(&trace.query) {
+            Some("near-held-out")
         } else if self.consent && trace.consent != Some(true) || trace.consent == Some(false) {
             Some("no-consent")
         } else if !listed(&self.agents, &trace.agent) {
@@ -206,7 +209,7 @@ impl Eligible {
     pub fn sift<'t>(
         &self,
         traces: &'t [Trace],
-        held_out: &BTreeSet<String>,
+        held_out: &HeldOut,
         now: u64,
     ) -> (Vec<&'t Trace>, BTreeMap<&'static str, usize>) {
         let (mut kept, mut left) = (Vec::new(), BTreeMap::new());
@@ -242,13 +245,15 @@ mod tests {
 
     #[test]
     fn every_reason_not_to_leave_is_reached() {
-        let none = BTreeSet::new();
+        let none = HeldOut::default();
         let why = |eligible: Eligible, trace: &Trace| eligible.why_not(trace, &none, 1_000_000 + 86_400 * 3);
         let plain = trace("");
         assert_eq!(why(eligible(), &plain), None);
         assert_eq!(why(eligible(), &Trace { source: SEARCH.to_owned(), ..plain.clone() }), Some("from-search"));
-        assert_eq!(eligible().why_not(&plain, &set(&["k1"]), 0), Some("held-out"));
-        assert_eq!(eligible().why_not(&plain, &set(&["how?"]), 0), Some("held-out"), "by what it asks");
+        let held = |id: &'static str, input: &str| HeldOut::of([(id, input.to_owned())].into_iter());
+        assert_eq!(eligible().why_not(&plain, &held("k1", "why?"), 0), Some("held-out"));
+        assert_eq!(eligible().why_not(&plain, &held("k2", "how?"), 0), Some("held-out"), "by what it asks");
+        assert_eq!(eligible().why_not(&plain, &held("k2", "How"), 0), Some("near-held-out"));
         assert_eq!(why(Eligible { consent: true, ..eligible() }, &plain), Some("no-consent"));
         let agreed = trace(r#","metadata":{"consent":true}"#);
         assert_eq!(why(Eligible { consent: true, ..eligible() }, &agreed), None);
@@ -282,7 +287,7 @@ mod tests {
         ] {
             let trace = trace(said);
             assert_eq!(trace.consent, agreed, "{said}");
-            let why = |consent| Eligible { consent, ..eligible() }.why_not(&trace, &BTreeSet::new(), 0);
+            let why = |consent| Eligible { consent, ..eligible() }.why_not(&trace, &HeldOut::default(), 0);
             assert_eq!(why(true), (agreed != Some(true)).then_some("no-consent"), "{said}");
             assert_eq!(why(false), (agreed == Some(false)).then_some("no-consent"), "{said}");
         }
@@ -290,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_denied_text_is_found_as_it_is_read_and_not_as_json_writes_it() {
-        let none = BTreeSet::new();
+        let none = HeldOut::default();
         for (more, denied) in [
             (r#","metadata":{"at":"C:\\payroll\\may.csv"}"#, r"C:\payroll"),
             (r#","metadata":{"said":"say \"no\" to it"}"#, r#"say "no""#),
@@ -308,7 +313,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted_by_its_reason() {
         let traces = [trace(""), Trace { source: SEARCH.to_owned(), ..trace("") }, trace(r#","agent2":1"#)];
-        let (kept, left) = eligible().sift(&traces, &BTreeSet::new(), 0);
+        let (kept, left) = eligible().sift(&traces, &HeldOut::default(), 0);
         assert_eq!((kept.len(), left), (2, BTreeMap::from([("from-search", 1)])));
     }
 

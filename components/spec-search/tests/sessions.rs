@@ -5,7 +5,7 @@ mod common;
 
 use auto_json::Value;
 use auto_spec_search::lent::{Fault, Ran};
-use auto_spec_search::sample::Split;
+use auto_spec_search::sample::{Split, split};
 use auto_spec_search::spec::Path;
 use common::house::{
     House, LOOK, NEUTRAL, RIVERS, TEMPERATURE, count, edits, helpful, plan, reply, sessions, teacher, text,
@@ -189,13 +189,14 @@ fn a_judge_that_fails_in_the_middle_is_no_score() {
     house.judge = Box::new(move |_| {
         left -= 1;
         let ending = if left < 0 { "exited 1" } else { "exited 0" };
-        Ran { ending: ending.to_owned(), stdout: "0.5".to_owned(), files: vec![] }
+        Ran { ending: ending.to_owned(), stdout: "0.5".to_owned(), files: vec![], isolation: vec![] }
     });
     let told = house.run().map_or_else(|fault| fault.code, |report| report.to_string());
     assert!(told.contains("scorer-failed"), "{told}");
     assert_eq!(house.spec_now(), common::spec());
     let mut house = House::new(teacher(helpful)).with(settings);
-    house.judge = Box::new(|_| Ran { ending: "exited 0".to_owned(), stdout: "NaN".to_owned(), files: vec![] });
+    house.judge =
+        Box::new(|_| Ran { ending: "exited 0".to_owned(), stdout: "NaN".to_owned(), files: vec![], isolation: vec![] });
     assert!(house.run().expect_err("no number").message.contains("\"NaN\""));
 }
 
@@ -273,28 +274,73 @@ fn a_model_is_trained_by_a_command_and_only_where_a_person_says_so() {
                 digest: candidates.to_owned(),
                 executable: false,
             }],
+            isolation: vec![],
         });
         let report = house.run().expect("a report");
         let id = report.get("pending").and_then(Value::as_list).expect("a list")[0].clone();
-        let report = house.act(&format!(r#""action":"approve","edit":{id}"#)).expect("a report");
+        let report = house.act(&format!(r#""action":"approve","edit":{id}"#))?;
         let (status, reason) = edits(&report)[0].clone();
-        (status, reason, report.to_string())
+        Ok::<_, Fault>((status, reason, report.to_string()))
     };
     let trainer = r#","trainer":{"command":["trainer"]}"#;
     let rows = r#"[{"model":"small-a","benchmark":"b","accuracy":1,"energy":400,"latency":8,"cost":0},
         {"model":"small-b","benchmark":"b","accuracy":1,"energy":200,"latency":5,"cost":0}]"#;
-    assert!(run("", rows).1.contains("[no-trainer]"));
-    let (status, reason, report) = run(trainer, rows);
+    assert!(run("", rows).expect("a report").1.contains("[no-trainer]"));
+    let (status, reason, report) = run(trainer, rows).expect("a report");
     assert_eq!((status.as_str(), reason.as_str()), ("rejected_by_gate", "score/sums bound 0.0"));
     assert!(report.contains("small-b") && !report.contains("+small-a"), "the one with the higher reward: {report}");
     for bad in ["[]", "no", r#"[{"model":"a b","benchmark":"b","accuracy":1,"energy":1,"latency":1,"cost":1}]"#] {
-        assert!(run(trainer, bad).1.contains("[bad-candidates]"), "{bad}");
+        assert_eq!(run(trainer, bad).expect_err("nothing is decided").code, "bad-candidates", "{bad}");
     }
-    assert!(
-        run(trainer, r#"[{"model":"a","benchmark":"b","accuracy":2,"energy":1,"latency":1,"cost":1}]"#)
-            .1
-            .contains("[out-of-range]")
+    let dear = r#"[{"model":"a","benchmark":"b","accuracy":2,"energy":1,"latency":1,"cost":1}]"#;
+    assert_eq!(run(trainer, dear).expect_err("nothing is decided").code, "out-of-range");
+}
+
+#[test]
+fn what_the_gate_admits_has_to_hold_on_other_tasks_where_that_is_asked_for() {
+    let of = |trouble: fn(&str) -> bool| {
+        let settings = r#""autonomy_mode":"auto","min_traces":0,"max_sessions":1,"confirm_edits":true"#;
+        let mut house = House::new(teacher(|_| plan(&[("dates", LOOK)]))).with(settings);
+        house.trouble = Box::new(move |spec, task| {
+            let edited = spec.at(&Path::parse("/agents/default/tools/look").expect("a pointer")).is_some();
+            let confirms = split("personal_v1", task) == Split::Confirm;
+            (edited && confirms && trouble(task)).then(|| Fault::new("machine", "no"))
+        });
+        let report = house.run().expect("a report");
+        (edits(&report)[0].clone(), report.get("confirm_queries").and_then(Value::as_u64))
+    };
+    let ((status, reason), queries) = of(|_| false);
+    assert_eq!((status.as_str(), queries), ("applied", Some(1)), "{reason}");
+    assert!(reason.starts_with("accepted, confirmed by 0."), "{reason}");
+    let ((status, reason), _) = of(|_| true);
+    assert!(status == "rejected_by_gate" && reason.starts_with("unconfirmed: no [machine]"), "{status} {reason}");
+}
+
+#[test]
+fn the_table_says_who_has_to_agree_to_an_operation_but_never_lets_a_model_be_trained_unasked() {
+    let of = |overrides: &str, edit: &'static str| {
+        let settings = format!(r#""min_traces":0,"max_sessions":1,"tier_overrides":{overrides}"#);
+        let mut house = House::new(teacher(move |_| plan(&[("sums", edit)]))).with(&settings);
+        house.run().map(|report| statuses(&report)[0].clone())
+    };
+    assert_eq!(of("{}", TEMPERATURE).as_deref(), Ok("applied"));
+    assert_eq!(of(r#"{"set_model_param":"review"}"#, TEMPERATURE).as_deref(), Ok("pending_review"));
+    assert_eq!(of(r#"{"set_model_param":"manual"}"#, TEMPERATURE).as_deref(), Ok("skipped"));
+    assert_eq!(of("{}", RIVERS).as_deref(), Ok("pending_review"));
+    assert_eq!(
+        of(r#"{"replace_system_prompt":"auto"}"#, RIVERS).as_deref(),
+        Ok("rejected_by_gate"),
+        "it helps no sums"
     );
+    for (overrides, at) in [
+        (r#"{"set_moon":"auto"}"#, "/tier_overrides/set_moon"),
+        (r#"{"set_model_param":"always"}"#, "/tier_overrides/set_model_param"),
+        (r#"{"set_model_param":1}"#, "/tier_overrides/set_model_param"),
+        (r#"{"lora_finetune":"auto"}"#, "/tier_overrides/lora_finetune"),
+    ] {
+        let fault = of(overrides, TEMPERATURE).expect_err("refused");
+        assert!(fault.code == "bad-settings" && fault.message.starts_with(at), "{fault:?}");
+    }
 }
 
 #[test]

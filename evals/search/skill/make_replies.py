@@ -6,6 +6,7 @@ It stands for a model, so that the search runs without one. Two of its edits are
 adds a heading, and one sounds right to the judge and makes runs fail.
 """
 
+import itertools
 import json
 import pathlib
 
@@ -29,12 +30,18 @@ def edit(text, summary):
     return {"text": text, "summary": summary}
 
 
+# A comparison does not say which version is new. The first one shows it as b, and they take turns.
+turns = itertools.cycle(["ab", "ba"])
+
+
 def compared(incumbent, candidate, reason):
+    old, new = next(turns)
     return {
-        "incumbent": incumbent,
-        "candidate": candidate,
+        old: incumbent,
+        new: candidate,
         "task_relevant": True,
-        "regressions": [],
+        "worse_with_a": [],
+        "worse_with_b": [],
         "evidence": [],
         "reason": reason,
     }

@@ -181,9 +181,31 @@ impl TeacherOptions {
 impl Paid {
     /// Asks a question; an answer that had to end early is none.
     pub fn question(&self, system: &str, text: &str, tokens: u32) -> Result<auto_model::Reply, ModelError> {
-        let reply = self.client.ask(&Request::question(self.model.clone(), system, text, tokens))?;
+        self.answered(&Request::question(self.model.clone(), system, text, tokens))
+    }
+
+    /// A consultation as a question; a script answers the one of a number with the line of that number.
+    fn request(&self, consultation: &Consultation) -> Request {
+        let Consultation { system, text, max_output_tokens, ordinal, .. } = consultation;
+        Request { ordinal: *ordinal, ..Request::question(self.model.clone(), system, text, *max_output_tokens) }
+    }
+
+    /// Why a consultation would not be sent; none where it would.
+    pub fn refused(&self, consultation: &Consultation) -> Option<Unanswered> {
+        let request = self.request(consultation);
+        let worst =
+            match self.client.worst_case(&request).and_then(|worst| self.client.affords(&request).map(|()| worst)) {
+                Ok(worst) => worst.0,
+                Err(error) => return Some(unanswered(error)),
+            };
+        let most = consultation.most.filter(|most| worst > *most)?;
+        Some(Unanswered::new("call-cap", format!("it may cost {worst} micro-USD, and {most} are left for it")))
+    }
+
+    fn answered(&self, request: &Request) -> Result<auto_model::Reply, ModelError> {
+        let reply = self.client.ask(request)?;
         if reply.cut_off {
-            let why = format!("{} needs more than {tokens} tokens to answer", self.model);
+            let why = format!("{} needs more than {} tokens to answer", self.model, request.max_output_tokens);
             return Err(ModelError { cost: reply.cost, ..ModelError::new("model-cut-off", why) });
         }
         Ok(reply)
@@ -215,23 +237,17 @@ impl Teacher for Paid {
     }
 
     fn consult(&self, consultation: &Consultation) -> Consulted {
-        let Consultation { system, text, max_output_tokens, most, .. } = consultation;
-        let refused = |why| Consulted { said: Err(why), cost: 0 };
-        if let Some(most) = most {
-            let request = Request::question(self.model.clone(), system, text, *max_output_tokens);
-            match self.client.worst_case(&request) {
-                Ok(worst) if worst.0 > *most => {
-                    let why = format!("it may cost {} micro-USD, and {most} are left for it", worst.0);
-                    return refused(Unanswered::new("call-cap", why));
-                }
-                Ok(_) => {}
-                Err(error) => return refused(unanswered(error)),
-            }
+        if let Some(why) = self.refused(consultation) {
+            return Consulted { said: Err(why), cost: 0 };
         }
-        match self.question(system, text, *max_output_tokens) {
+        match self.answered(&self.request(consultation)) {
             Ok(reply) => Consulted { said: Ok(reply.text), cost: reply.cost.0 },
             Err(error) => Consulted { cost: error.cost.0, said: Err(unanswered(error)) },
         }
+    }
+
+    fn spent(&self) -> u64 {
+        self.client.totals().spent.0
     }
 }
 

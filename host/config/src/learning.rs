@@ -50,10 +50,14 @@ pub struct Skill {
     pub rollouts_from: Option<PathBuf>,
     /// `store_task`: runs of that task in the store.
     pub store_task: Option<String>,
+    /// `consent`: whether only runs are shown that somebody agreed to.
+    pub consent: bool,
     /// `at_once`: how many runs at once.
     pub at_once: Option<u64>,
     /// `max_experiments`: the most that are started, verifiers included.
     pub max_experiments: u64,
+    /// `max_runs_cost_usd`, in micro-USD: what commands may say they cost before none is started.
+    pub max_runs_cost: Option<u64>,
     /// What the driver reads, every default filled in.
     pub settings: Record,
     /// Who is asked.
@@ -124,6 +128,7 @@ fn skill(table: &Table<'_>, folder: &Path) -> Result<Skill> {
         "store_task",
         "at_once",
         "max_experiments",
+        "max_runs_cost_usd",
         "limits",
         "teacher",
         "model_mode",
@@ -131,6 +136,8 @@ fn skill(table: &Table<'_>, folder: &Path) -> Result<Skill> {
         "agent_costs",
         "skill_at",
         "reply_tokens",
+        "seed",
+        "consent",
         "dimensions",
         "rollouts",
         "section_iterations",
@@ -164,8 +171,10 @@ fn skill(table: &Table<'_>, folder: &Path) -> Result<Skill> {
         verify_files: paths("verify_files")?,
         rollouts_from: rollouts_from(table, folder)?,
         store_task: table.text("store_task")?,
+        consent: table.bool("consent")?.unwrap_or(false),
         at_once: table.number("at_once", 1..=1024)?,
         max_experiments: table.number("max_experiments", 1..=1_000_000)?.unwrap_or(500),
+        max_runs_cost: table.micros("max_runs_cost_usd", 1..=1_000_000_000_000)?,
         settings,
         teacher: Teacher { model: table.text("teacher")?, mode: mode(table, folder)?, cap },
     })
@@ -190,6 +199,7 @@ fn settings(table: &Table<'_>, name: &str, cap: Option<u64>) -> Result<Record> {
         .with("skill_at", table.text("skill_at")?.unwrap_or_else(|| "skill".to_owned()))
         .with("agent_costs", table.bool("agent_costs")?.unwrap_or(false))
         .with("reply_tokens", small("reply_tokens", 64..=1 << 20, 8_192)?)
+        .with("seed", small("seed", 0..=u32::MAX.into(), 0)?)
         .with("dimensions", dimensions.into_iter().map(Value::from).collect::<Vec<_>>())
         .with("rollouts", small("rollouts", 1..=100, 3)?)
         .with("section_iterations", small("section_iterations", 0..=1_000, 6)?)

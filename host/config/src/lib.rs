@@ -52,7 +52,7 @@ use auto_schema::shown_path;
 
 pub use evolve::Evolve;
 pub use learning::{Learning, Prompt, Skill, Teacher};
-pub use spec::SpecSearch;
+pub use spec::{SpecSearch, Triggers};
 pub use table::{ConfigError, Table};
 
 /// The most bytes of the file.

@@ -31,16 +31,47 @@ pub struct SpecSearch {
     pub at_once: Option<u64>,
     /// `max_experiments`: the most that are started.
     pub max_experiments: u64,
+    /// `max_runs_cost_usd`, in micro-USD: what commands may say they cost before none is started.
+    pub max_runs_cost: Option<u64>,
+    /// `[.triggers]`: when `--when-due` begins a search.
+    pub triggers: Triggers,
     /// The table without what is above.
     pub settings: Record,
     /// Who is asked.
     pub teacher: Teacher,
 }
 
+/// `[learning.spec_search.triggers]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Triggers {
+    /// Whether new recorded runs begin a search.
+    pub scheduled_enabled: bool,
+    /// How many of them.
+    pub scheduled_min_new_traces: u64,
+    /// Whether an agent that fails begins one.
+    pub cluster_enabled: bool,
+    /// How many of its new runs have to have failed.
+    pub cluster_min_size: u64,
+    /// Which share of them, in millionths.
+    pub cluster_failure_threshold: u64,
+}
+
+impl Default for Triggers {
+    fn default() -> Triggers {
+        Triggers {
+            scheduled_enabled: true,
+            scheduled_min_new_traces: 20,
+            cluster_enabled: true,
+            cluster_min_size: 5,
+            cluster_failure_threshold: 300_000,
+        }
+    }
+}
+
 type Result<T> = core::result::Result<T, ConfigError>;
 
 /// The keys that are the host's.
-const OURS: [&str; 13] = [
+const OURS: [&str; 15] = [
     "spec",
     "tasks",
     "store_task",
@@ -53,10 +84,69 @@ const OURS: [&str; 13] = [
     "pass_environment",
     "at_once",
     "max_experiments",
+    "max_runs_cost_usd",
+    "triggers",
     "model_mode",
 ];
 
+/// The keys that are the driver's.
+const THEIRS: [&str; 29] = [
+    "enabled",
+    "teacher_model",
+    "teacher_engine",
+    "autonomy_mode",
+    "min_traces",
+    "max_cost_per_session_usd",
+    "max_tool_calls_per_diagnosis",
+    "stagnation_k",
+    "stagnation_eps",
+    "max_total_cost_usd",
+    "max_regression",
+    "min_improvement",
+    "benchmark_subsample_size",
+    "benchmark_version",
+    "composite_reward",
+    "max_drift",
+    "sample_floor",
+    "repeats",
+    "seed",
+    "max_sessions",
+    "teacher_runs",
+    "student",
+    "scorer",
+    "trainer",
+    "eligible",
+    "mapped",
+    "catalog",
+    "tier_overrides",
+    "confirm_edits",
+];
+
+/// The keys of a command.
+const COMMAND: [&str; 7] = ["command", "environment", "seconds", "cpu_seconds", "memory_mib", "output_bytes", "costs"];
+
+/// Refuses every key that nobody reads, where it stands.
+fn known(table: &Table<'_>) -> Result<()> {
+    table.only(&[OURS.as_slice(), THEIRS.as_slice()].concat())?;
+    let scorer = [COMMAND.as_slice(), &["kind"]].concat();
+    let inner: [(&str, &[&str]); 6] = [
+        ("student", &COMMAND),
+        ("scorer", &scorer),
+        ("trainer", &COMMAND),
+        ("eligible", &["agents", "sources", "consent", "denied_tools", "denied_paths", "max_age_days", "max_bytes"]),
+        ("composite_reward", &["alpha", "beta", "gamma", "delta"]),
+        ("catalog", &["models", "engines", "agent_classes", "tools", "memory_backends"]),
+    ];
+    for (key, known) in inner {
+        if let Some(inner) = table.table(key)? {
+            inner.only(known)?;
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
+    known(table)?;
     let path = |key| -> Result<PathBuf> { Ok(folder.join(table.text(key)?.ok_or_else(|| table.absent(key))?)) };
     let paths = |key| -> Result<Vec<PathBuf>> {
         Ok(table.texts(key)?.unwrap_or_default().iter().map(|path| folder.join(path)).collect())
@@ -91,6 +181,8 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
         pass_environment: table.texts("pass_environment")?.unwrap_or_default(),
         at_once: table.number("at_once", 1..=1024)?,
         max_experiments: table.number("max_experiments", 1..=10_000_000)?.unwrap_or(20_000),
+        max_runs_cost: table.micros("max_runs_cost_usd", 1..=1_000_000_000_000)?,
+        triggers: triggers(table)?,
         settings,
         // What is not in the file is not spent: there is no default here.
         teacher: Teacher {
@@ -98,6 +190,28 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
             mode: crate::learning::mode(table, folder)?,
             cap: table.micros("max_total_cost_usd", 0..=1_000_000_000_000)?,
         },
+    })
+}
+
+fn triggers(table: &Table<'_>) -> Result<Triggers> {
+    let default = Triggers::default();
+    let Some(table) = table.table("triggers")? else { return Ok(default) };
+    table.only(&[
+        "scheduled_enabled",
+        "scheduled_min_new_traces",
+        "cluster_enabled",
+        "cluster_min_size",
+        "cluster_failure_threshold",
+    ])?;
+    let least = |key, default| Ok(table.number(key, 1..=1_000_000)?.unwrap_or(default));
+    Ok(Triggers {
+        scheduled_enabled: table.bool("scheduled_enabled")?.unwrap_or(default.scheduled_enabled),
+        scheduled_min_new_traces: least("scheduled_min_new_traces", default.scheduled_min_new_traces)?,
+        cluster_enabled: table.bool("cluster_enabled")?.unwrap_or(default.cluster_enabled),
+        cluster_min_size: least("cluster_min_size", default.cluster_min_size)?,
+        cluster_failure_threshold: table
+            .micros("cluster_failure_threshold", 0..=1_000_000)?
+            .unwrap_or(default.cluster_failure_threshold),
     })
 }
 
@@ -184,7 +298,23 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_an_error_at_its_place() {
         for (text, code, at) in [
+            ("stagnation = 2\n", "unknown-key", "conf/auto.toml:4:1 learning.spec_search.stagnation"),
+            (
+                "[learning.spec_search.eligible]\nagent = [\"x\"]\n",
+                "unknown-key",
+                "conf/auto.toml:5:1 learning.spec_search.eligible.agent",
+            ),
+            (
+                "[learning.spec_search.student]\nshell = \"x\"\n",
+                "unknown-key",
+                "conf/auto.toml:5:1 learning.spec_search.student.shell",
+            ),
             ("stagnation_eps = nan\n", "wrong-type", "conf/auto.toml:4:18 learning.spec_search.stagnation_eps"),
+            (
+                "[learning.spec_search.triggers]\nscheduled_cron = \"0 3 * * *\"\n",
+                "unknown-key",
+                "conf/auto.toml:5:1 learning.spec_search.triggers.scheduled_cron",
+            ),
             ("network = 1\n", "wrong-type", "conf/auto.toml:4:11 learning.spec_search.network"),
             ("traces = \"a\"\nstore_task = \"b\"\n", "bad-value", "conf/auto.toml:4:10 learning.spec_search.traces"),
             (

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use auto_files::regular;
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
+use auto_schema::shown_path;
 use wasmtime::component::Val;
 
 use crate::journal::{Durability, Journal, JournalError};
@@ -70,11 +71,43 @@ impl Consultation {
 pub(crate) struct Asking {
     teacher: Option<Arc<dyn Teacher>>,
     folder: PathBuf,
+    /// Where the consultation that is on its way is written down.
+    flight: PathBuf,
+}
+
+/// A consultation that is on its way.
+struct Flight {
+    call: String,
+    /// What the teacher had spent before.
+    spent: u64,
+    /// The most that it may cost.
+    most: Option<u64>,
+    /// What attempts before this one may have cost.
+    lost: u64,
+}
+
+impl Flight {
+    fn text(&self) -> String {
+        let record = Record::new().with("call", self.call.as_str()).with("spent_micro_usd", self.spent);
+        let record = record.with("most_micro_usd", self.most).with("lost_micro_usd", self.lost);
+        Value::from(record).canonical().into_string()
+    }
+
+    fn read(text: &str) -> Option<Flight> {
+        let value = Value::parse(text).ok()?;
+        let number = |key: &str| value.get(key)?.as_u64();
+        Some(Flight {
+            call: value.get("call")?.as_text()?.to_owned(),
+            spent: number("spent_micro_usd")?,
+            most: number("most_micro_usd"),
+            lost: number("lost_micro_usd")?,
+        })
+    }
 }
 
 impl Asking {
     pub(crate) fn new(teacher: Option<Arc<dyn Teacher>>, runs: &Path) -> Asking {
-        Asking { teacher, folder: runs.join("asked") }
+        Asking { teacher, folder: runs.join("asked"), flight: runs.join("in-flight.json") }
     }
 
     /// A reply, from the journal, from what was replied before, or from the teacher; `call` is
@@ -122,7 +155,7 @@ impl Asking {
                 Some(consulted) => (consulted, Durability::Cached),
                 None => {
                     journal.intend(call)?;
-                    (self.consulted(&**teacher, asked), Durability::Made)
+                    (self.consulted(&**teacher, call, asked), Durability::Made)
                 }
             },
         };
@@ -136,11 +169,23 @@ impl Asking {
             ("model", wire::text(self.model())),
         ])];
         journal.record(call, &results, durability)?;
+        // Its cost is in the journal now.
+        let _ = std::fs::remove_file(&self.flight);
         Ok(results)
     }
 
-    fn consulted(&self, teacher: &dyn Teacher, asked: &Consultation) -> Consulted {
-        let consulted = teacher.consult(asked);
+    /// Asks. What a crash left of the same call may have been paid for: that counts as its cost,
+    /// and is no longer there to be spent.
+    fn consulted(&self, teacher: &dyn Teacher, call: Digest, asked: &Consultation) -> Consulted {
+        let flight = self.flight(teacher, call, asked.most);
+        let lost = flight.lost;
+        if let Err(error) = auto_files::replace(&self.flight, flight.text().as_bytes()) {
+            let why = format!("{} cannot be written, so nothing was asked: {error}", shown_path(&self.flight));
+            return Consulted { said: Err(Unanswered::new("in-flight-unwritten", why)), cost: lost };
+        }
+        let left = Consultation { most: flight.most, ..asked.clone() };
+        let consulted = teacher.consult(&left);
+        let consulted = Consulted { cost: consulted.cost.saturating_add(lost), ..consulted };
         if let Ok(reply) = &consulted.said {
             let kept =
                 Value::from(consultation(teacher, asked).with("reply", reply.as_str()).with("cost", consulted.cost));
@@ -149,6 +194,17 @@ impl Asking {
             let _ = auto_files::replace(&file, kept.canonical().as_str().as_bytes());
         }
         consulted
+    }
+
+    /// A call before it is made, with what earlier attempts at it may have cost.
+    fn flight(&self, teacher: &dyn Teacher, call: Digest, most: Option<u64>) -> Flight {
+        let spent = teacher.spent();
+        let text = regular::text(&self.flight, LARGEST).unwrap_or_default();
+        let lost = Flight::read(&text).filter(|before| before.call == call.to_string()).map_or(0, |before| {
+            let since = spent.saturating_sub(before.spent);
+            before.lost.saturating_add(before.most.map_or(since, |most| since.min(most)))
+        });
+        Flight { call: call.to_string(), spent, most: most.map(|most| most.saturating_sub(lost)), lost }
     }
 
     /// What was replied before, and what it cost then.

@@ -127,6 +127,16 @@ impl Matter {
 }
 
 impl Engine {
+    /// The file in which the calls of a job without a matter are journaled: there while the job runs,
+    /// and after it was cut off.
+    pub fn journal(&self, driver: &Arc<Pass>, providers: &Providers, job: &Job) -> Result<PathBuf, Fault> {
+        let provider = job_provider(driver, providers)?;
+        let served = provider.below.list().map(|pass| pass.digest);
+        let teacher = job.teacher.as_ref().map(|teacher| teacher.model()).unwrap_or_default();
+        let config = job.config.canonical().into_string();
+        Ok(self.0.owner(driver.digest, served, None, &teacher, &config).path(&job.run_dir))
+    }
+
     /// Runs a job. After a crash, running it again goes on where it was. Waits while the
     /// same job runs in the same folder.
     ///

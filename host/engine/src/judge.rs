@@ -31,6 +31,12 @@ pub trait Teacher: Send + Sync {
 
     /// The same for at most so much, and with what it cost.
     fn consult(&self, consultation: &Consultation) -> Consulted;
+
+    /// Micro-USD that were spent so far, also by processes before this one; nothing where asking
+    /// costs nothing.
+    fn spent(&self) -> u64 {
+        0
+    }
 }
 
 /// What came of a consultation.

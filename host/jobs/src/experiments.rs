@@ -14,6 +14,7 @@ use auto_schema::digest::Digest;
 
 use crate::backend::{Backend, Job, State};
 use crate::blobs::Blobs;
+use crate::cost::{self, Cost};
 use crate::experiment::{Experiment, Outcome};
 use crate::fault::Fault;
 use crate::place::clear;
@@ -39,6 +40,8 @@ pub struct Experiments {
     configured: Option<Arc<dyn Backend>>,
     /// The most that may be started.
     budget: u32,
+    /// The most micro-USD that they may say they cost; no limit where nobody set one.
+    most: Option<u64>,
 }
 
 /// What a batch is to do.
@@ -52,12 +55,17 @@ enum Work<'e> {
 impl Experiments {
     /// Those of a run's folder, of which at most `budget` are started.
     pub fn of(run: &Path, backends: Vec<Arc<dyn Backend>>, budget: u32) -> Experiments {
-        Experiments { run: run.to_owned(), blobs: Blobs::of(run), backends, configured: None, budget }
+        Experiments { run: run.to_owned(), blobs: Blobs::of(run), backends, configured: None, budget, most: None }
     }
 
     /// What is to be run as a process is run there instead.
     pub fn with_configured(self, backend: Arc<dyn Backend>) -> Experiments {
         Experiments { configured: Some(backend), ..self }
+    }
+
+    /// The same, of which none that costs is started any more once they have cost so many micro-USD.
+    pub fn up_to(self, most: u64) -> Experiments {
+        Experiments { most: Some(most), ..self }
     }
 
     /// Whether all of them are known already, so that running them costs nothing.
@@ -66,6 +74,7 @@ impl Experiments {
     }
 
     /// Runs all and gives what came of each, in order.
+    /// Where one costs, it is asked what ([`Cost`]).
     /// Codes of all: `unknown-backend`, `bad-experiment`, `no-blob`, `blob-damaged`, `machine`; of one:
     /// `experiment-budget`, `no-command`, `machine`.
     pub fn run(&self, backend: &str, experiments: &[Experiment]) -> Result<Vec<Result<Outcome, Fault>>, Fault> {
@@ -99,6 +108,7 @@ impl Experiments {
     fn plan<'e>(&self, experiments: &'e [Experiment]) -> Vec<Work<'e>> {
         let keys: Vec<Digest> = experiments.iter().map(Experiment::key).collect();
         let mut started = self.started();
+        let dear = self.most.filter(|most| self.cost().micro_usd >= *most);
         let mut work = Vec::with_capacity(keys.len());
         for (at, (experiment, key)) in experiments.iter().zip(&keys).enumerate() {
             work.push(match (self.kept(experiment, *key), keys[..at].iter().position(|earlier| earlier == key)) {
@@ -108,6 +118,10 @@ impl Experiments {
                 (None, None) if self.work(*key).exists() && self.budget > 0 => Work::Run(experiment, *key),
                 (None, None) if started >= self.budget => {
                     let message = format!("the run may start {} experiments, and has", self.budget);
+                    Work::Known(Err(Fault::new("experiment-budget", message)))
+                }
+                (None, None) if experiment.costs && dear.is_some() => {
+                    let message = format!("the run's commands may cost {} micro-USD, and have", dear.unwrap_or(0));
                     Work::Known(Err(Fault::new("experiment-budget", message)))
                 }
                 (None, None) => {
@@ -122,9 +136,10 @@ impl Experiments {
     fn run_one(&self, backend: &dyn Backend, experiment: &Experiment, key: Digest) -> Result<Outcome, Fault> {
         let work = self.work(key);
         let mut wait = BACKOFF;
+        let with_cost = cost::asked_for(experiment);
         for attempt in begun(&work).max(1).. {
             let job = self.job(key, attempt, experiment.limits.seconds);
-            match self.attempt(backend, &job, experiment) {
+            match self.attempt(backend, &job, &with_cost) {
                 Ok(outcome) => {
                     let outcome = Outcome { attempts: attempt, ..outcome };
                     self.keep(key, &outcome)?;
@@ -194,7 +209,7 @@ impl Experiments {
 
     /// How many came to an end in this run, in this process or one before, and how many were begun
     /// and did not.
-    fn started(&self) -> u32 {
+    pub fn started(&self) -> u32 {
         let names = |folder: PathBuf| {
             let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
             files.filter_map(|file| file.file_name().into_string().ok())
@@ -203,6 +218,16 @@ impl Experiments {
         let ended = ended.filter_map(|name| name.get(..16).map(str::to_owned));
         let all: BTreeSet<String> = ended.chain(names(self.run.join("work"))).collect();
         u32::try_from(all.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What those cost that came to an end, as they say themselves.
+    pub fn cost(&self) -> Cost {
+        let files = std::fs::read_dir(self.run.join("experiments")).into_iter().flatten().flatten();
+        let outcomes = files.filter_map(|file| {
+            let record = Value::parse(regular::read(&file.path(), RECORD_BYTES).ok()?).ok()?;
+            Outcome::from_value(record.get("outcome")?)
+        });
+        outcomes.fold(Cost::default(), |cost, outcome| cost.with(&outcome, &self.blobs))
     }
 
     fn keep(&self, key: Digest, outcome: &Outcome) -> Result<(), Fault> {

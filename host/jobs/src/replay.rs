@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::backend::{Backend, Job, State};
 use crate::blobs::Blobs;
+use crate::cost;
 use crate::experiment::{Experiment, Outcome};
 use crate::experiments::recorded;
 use crate::fault::Fault;
@@ -23,12 +24,15 @@ impl Replay {
     }
 
     fn found(&self, experiment: &Experiment) -> Result<Outcome, Fault> {
-        recorded(&self.run, &self.blobs, experiment, experiment.key()).ok_or_else(|| {
+        // What is asked for its cost is recorded as the one that was not.
+        let plain = cost::without(experiment);
+        let found = recorded(&self.run, &self.blobs, experiment, experiment.key());
+        found.or_else(|| recorded(&self.run, &self.blobs, &plain, plain.key())).ok_or_else(|| {
             let command = experiment.command.join(" ");
             let message = format!(
                 "{} has nothing whole of the experiment {} ({command}); a replay runs nothing, so record it first",
                 auto_schema::shown_path(&self.run),
-                experiment.key()
+                plain.key()
             );
             Fault::new("not-recorded", message)
         })

@@ -11,18 +11,56 @@ pub fn is_withheld(value: &str) -> bool {
     value.len() >= SHORTEST
 }
 
+/// A value as it is, as JSON writes it, and as it stands in what was written in hexadecimal digits, in
+/// percent signs or in base64 (of both alphabets, wherever in it the value begins), sorted.
+pub fn forms(value: &str) -> Vec<String> {
+    let json = auto_json::Value::from(value).to_string();
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![value.to_owned(), json[1..json.len() - 1].to_owned(), hex.to_uppercase(), hex];
+    for plain in PLAIN {
+        let percent = percent(value, plain);
+        forms.extend([percent.replace("%20", "+"), percent.to_lowercase(), percent]);
+    }
+    for before in 0..3 {
+        let base64 = base64(value, before);
+        forms.extend([base64.replace('+', "-").replace('/', "_"), base64]);
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+/// What is left without a percent sign, beside letters and digits, by those who write them: nothing,
+/// what RFC 3986 calls unreserved, that and what divides paths, what a component and what a whole
+/// address leave in JavaScript.
+const PLAIN: [&[u8]; 5] = [b"", b"-._~", b"-._~/", b"-._~!'()*", b"-._~!'()*;/?:@&=+$,#"];
+
+fn percent(value: &str, plain: &[u8]) -> String {
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || plain.contains(&byte);
+    value.bytes().map(|byte| if stays(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// The digits of base64 that are those of the value alone, with so many bytes before it.
+fn base64(value: &str, before: usize) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();
+    let bit = |at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
+    let digit = |at: usize| (6 * at..6 * at + 6).fold(0, |digit, at| digit << 1 | bit(at));
+    let own = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
+    own.map(|at| char::from(DIGITS[usize::from(digit(at))])).collect()
+}
+
 /// What is taken out, and what stands in its place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withheld(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Withheld {
-    /// The values of variables, as they are and as JSON writes them.
+    /// The values of variables, in every form of [`forms`].
     pub(crate) fn of(environment: &BTreeMap<String, String>) -> Withheld {
         let mut values = Vec::new();
         for (name, value) in environment.iter().filter(|(_, value)| is_withheld(value)) {
-            let json = auto_json::Value::from(value.as_str()).to_string();
-            for form in [value.as_str(), &json[1..json.len() - 1]] {
-                values.push((form.as_bytes().to_vec(), format!("<environment:{name}>").into_bytes()));
+            for form in forms(value) {
+                values.push((form.into_bytes(), format!("<environment:{name}>").into_bytes()));
             }
         }
         // One that holds another goes first.
@@ -84,6 +122,35 @@ mod tests {
         assert_eq!(taken(&own, "abcdefgh abcdef", false), "<environment:LONG> <environment:PART>");
         assert_eq!(taken(&own, "in prod, nothing", false), "in prod, nothing", "what is short stands for itself");
         assert_eq!(taken(&own, "", true), "");
+    }
+
+    #[test]
+    fn values_are_taken_out_in_other_codings_wherever_they_stand() {
+        let own = withheld(&[("KEY", "hunter22 & co.")]);
+        for text in [
+            "68756e7465723232202620636f2e",
+            "68756E7465723232202620636F2E",
+            "hunter22%20%26%20co.",
+            "hunter22%20%26%20co%2e",
+            "hunter22+%26+co.",
+        ] {
+            assert_eq!(taken(&own, &format!("a {text} b"), false), "a <environment:KEY> b", "{text}");
+        }
+        // Of "hunter22 & co.", "u:hunter22 & co.:x" and so on: up to two digits beside it are others' as well.
+        for (text, before) in [
+            ("aHVudGVyMjIgJiBjby4=", ""),
+            ("Omh1bnRlcjIyICYgY28u", "Om"),
+            ("dTpodW50ZXIyMiAmIGNvLjp4", "dTp"),
+            ("YWJjaHVudGVyMjIgJiBjby54", "YWJj"),
+        ] {
+            let left = taken(&own, text, false);
+            assert!(left.starts_with(before) && left.contains("<environment:KEY>"), "{text}: {left}");
+            assert!(left.len() <= before.len() + "<environment:KEY>".len() + 8, "{text}: {left}");
+        }
+        let other = withheld(&[("KEY", "ab?>~~>?ab")]);
+        for text in ["YWI/Pn5+Pj9hYg==", "YWI_Pn5-Pj9hYg=="] {
+            assert!(taken(&other, text, false).contains("<environment:KEY>"), "{text}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use auto_jobs::{
-    Backend, Blobs, Ending, Experiment, Experiments, Fault, File, Job, Limits, Outcome, Process, Settings, State,
+    Backend, Blobs, Ending, Experiment, Experiments, Fault, File, Job, Limits, Outcome, Process, Replay, Settings,
+    State,
 };
 use auto_schema::digest::Digest;
 use tempfile::TempDir;
@@ -333,4 +334,34 @@ fn what_the_machine_did_is_tried_again_so_often_and_is_no_failed_run() {
     let lost =
         Experiment { files: vec![File { path: "x".into(), digest: Digest::of(b"x"), executable: false }], ..shell("") };
     assert_eq!(bench.experiments().run("process", &[lost]).unwrap_err().code, "no-blob");
+}
+
+#[test]
+fn what_commands_say_they_cost_is_added_up_once_and_ends_what_costs() {
+    let bench = Bench::new();
+    let costing = |script: &str| Experiment { costs: true, ..shell(script) };
+    let told = |micros: u32| costing(&format!("echo '{{\"micro_usd\":{micros}}}' > spent.json"));
+    let first = [told(70), costing("true"), costing("echo much > spent.json"), Experiment { costs: false, ..told(9) }];
+    let experiments = bench.experiments();
+    assert!(experiments.run("process", &first).unwrap().iter().all(Result::is_ok));
+    assert!(experiments.run("process", &first).unwrap().iter().all(Result::is_ok));
+    let cost = experiments.cost();
+    assert_eq!(
+        (cost.micro_usd, cost.told, cost.unreadable),
+        (70, 1, 1),
+        "each once, and who costs nothing is not asked"
+    );
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let replay = Arc::new(Replay::of(bench.folder.path()));
+    let again = Experiments::of(elsewhere.path(), Vec::new(), 100).with_configured(replay);
+    assert!(again.run("process", &first).unwrap().iter().all(Result::is_ok));
+    assert_eq!(again.cost(), cost, "as it was recorded");
+
+    let run = |most: u64, one: Experiment| bench.experiments().up_to(most).run("process", &[one]).unwrap().remove(0);
+    assert!(run(71, told(30)).is_ok());
+    assert_eq!(run(100, told(31)).unwrap_err().code, "experiment-budget");
+    assert!(run(100, shell("echo free")).is_ok(), "what costs nothing goes on");
+    assert!(run(100, told(30)).is_ok(), "and what is known is known");
+    assert_eq!(bench.experiments().cost().micro_usd, 100);
 }

@@ -121,6 +121,15 @@ impl Client {
         Ok(self.prepare(request)?.worst)
     }
 
+    /// Whether a question could be asked for what is left under the cap, as far as is known before it
+    /// is tried. Code: `spend-cap`.
+    pub fn affords(&self, request: &Request) -> Result<(), ModelError> {
+        let worst = self.worst_case(request)?;
+        let model = request.model.to_string();
+        let purpose = Purpose { session: &self.options.session, cap: self.options.cap, model: &model };
+        if self.options.mode.asks() { self.ledger().affords(&purpose, worst) } else { Ok(()) }
+    }
+
     /// Asks. The ledger holds the worst case before anything is sent, and what it cost before
     /// this returns. An error says what is counted for the call all the same.
     pub fn ask(&self, request: &Request) -> Result<Reply, ModelError> {
@@ -174,6 +183,7 @@ impl Client {
             loopback: endpoint.loopback,
             key: endpoint.key,
             identity,
+            ordinal: request.ordinal,
             deadline: Instant::now() + self.options.times.whole,
             most: self.options.most,
         };

@@ -131,6 +131,12 @@ impl Ledger {
         self.sessions.values().fold(MicroUsd(0), |sum, totals| sum.plus(totals.spent))
     }
 
+    /// Whether a call may be made for what is left, as far as was read. Code: `spend-cap`.
+    pub fn affords(&self, purpose: &Purpose<'_>, worst: MicroUsd) -> Result<(), ModelError> {
+        let spent = self.totals(purpose.session).spent;
+        if worst > purpose.cap.less(spent) { Err(over(purpose, spent, worst)) } else { Ok(()) }
+    }
+
     /// Sets the worst case of a call aside, on disk before this returns. Codes: `spend-cap`,
     /// `ledger-damaged`, `ledger-io`.
     pub fn reserve(&mut self, purpose: &Purpose<'_>, worst: MicroUsd) -> Result<Reservation, ModelError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use auto_schema::digest::Digest;
 
 use super::http::Http;
-use super::{Incoming, Lost, Outgoing, Transport};
+use super::{Incoming, Lost, Outgoing, Transport, script};
 
 pub(super) struct Chaos {
     seed: u64,
@@ -29,6 +29,8 @@ enum Fault {
     Garbled,
     Cut,
     Failed,
+    /// The model does not want to.
+    Declined,
 }
 
 impl Chaos {
@@ -38,7 +40,7 @@ impl Chaos {
 }
 
 fn fault(seed: u64, number: u64) -> Fault {
-    use Fault::{Cut, Failed, Garbled, Late, Limited, Lost, None, Overloaded, Refused};
+    use Fault::{Cut, Declined, Failed, Garbled, Late, Limited, Lost, None, Overloaded, Refused};
     let digest = Digest::of(format!("chaos {seed} {number}").as_bytes());
     match digest.as_bytes()[0] % 16 {
         0 => Refused,
@@ -49,6 +51,7 @@ fn fault(seed: u64, number: u64) -> Fault {
         5 => Garbled,
         6 => Cut,
         7 => Failed,
+        8 => Declined,
         _ => None,
     }
 }
@@ -75,6 +78,10 @@ impl Transport for Chaos {
                 reply.body.truncate(reply.body.len() / 2);
                 reply
             }),
+            Fault::Declined => sent().map(|reply| {
+                let body = script::said(question, "I'm sorry, but I cannot help with that.");
+                Incoming { body: body.into_bytes(), ..reply }
+            }),
             Fault::Failed => sent().map(|_| Incoming { retry_after: None, ..busy(500) }),
         }
     }
@@ -90,6 +97,6 @@ mod tests {
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
         let kinds: std::collections::BTreeSet<String> = of(1).into_iter().collect();
-        assert_eq!(kinds.len(), 9);
+        assert_eq!(kinds.len(), 10);
     }
 }

@@ -72,6 +72,8 @@ pub(crate) struct Outgoing {
     pub(crate) loopback: bool,
     /// Of what is asked: the same question of the same model has the same one.
     pub(crate) identity: Digest,
+    /// Which question of a job it is, from 1; 0 where nobody counts.
+    pub(crate) ordinal: u32,
     pub(crate) deadline: Instant,
     /// The most bytes of an answer.
     pub(crate) most: usize,

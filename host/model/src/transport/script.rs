@@ -1,6 +1,6 @@
-//! Replies from a file, one a line, whatever is asked: `{"text": …}`, or a status with a body.
+//! Replies from a file, one a line, whatever is asked: `{"text": …}`, or a status with a body. A
+//! process that goes on with questions that another one began to ask goes on with their lines.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -11,7 +11,9 @@ use super::{Incoming, Lost, Outgoing, Transport};
 use crate::error::ModelError;
 
 pub(super) struct Script {
-    lines: Mutex<VecDeque<Line>>,
+    lines: Vec<Line>,
+    /// How many of them were used; none before the first question.
+    used: Mutex<Option<usize>>,
 }
 
 /// The most bytes of a script.
@@ -36,7 +38,7 @@ impl Script {
                 wrong(&format!("line {} is {form}", number + 1))
             })
         });
-        Ok(Script { lines: Mutex::new(lines.collect::<Result<_, _>>()?) })
+        Ok(Script { lines: lines.collect::<Result<_, _>>()?, used: Mutex::new(None) })
     }
 }
 
@@ -53,11 +55,13 @@ fn read(value: &Value) -> Option<Line> {
 
 impl Transport for Script {
     fn send(&self, question: &Outgoing) -> Result<Incoming, Lost> {
-        let mut lines = self.lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let line = lines.pop_front().ok_or_else(|| Lost::before("script-ended", "the script has no more replies"))?;
+        let mut used = self.used.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let at = used.unwrap_or_else(|| question.ordinal.saturating_sub(1) as usize);
+        let line = self.lines.get(at).ok_or_else(|| Lost::before("script-ended", "the script has no more replies"))?;
+        *used = Some(at + 1);
         let (status, body) = match line {
-            Line::Text(text) => (200, said(question, &text)),
-            Line::Status(status, body) => (status, body),
+            Line::Text(text) => (200, said(question, text)),
+            Line::Status(status, body) => (*status, body.clone()),
         };
         let content_type = "application/json".to_owned();
         Ok(Incoming { status, content_type, retry_after: None, body: body.into_bytes() })
@@ -65,7 +69,7 @@ impl Transport for Script {
 }
 
 /// A reply that every protocol here can read.
-fn said(question: &Outgoing, text: &str) -> String {
+pub(super) fn said(question: &Outgoing, text: &str) -> String {
     let message = Record::new().with("role", "assistant").with("content", text);
     let choice = Record::new().with("message", message.clone()).with("finish_reason", "stop");
     let block = Record::new().with("type", "text").with("text", text);

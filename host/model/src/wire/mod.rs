@@ -38,6 +38,8 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The most tokens of the reply, thoughts included; bounds what it can cost.
     pub max_output_tokens: u32,
+    /// Which question of a job it is, from 1; 0 where nobody counts.
+    pub ordinal: u32,
 }
 
 /// The tokens of a call.
@@ -73,7 +75,7 @@ impl Request {
     /// A single question.
     pub fn question(model: ModelId, system: &str, text: &str, max_output_tokens: u32) -> Request {
         let messages = vec![Message { role: Role::User, text: text.to_owned() }];
-        Request { model, system: system.to_owned(), messages, max_output_tokens }
+        Request { model, system: system.to_owned(), messages, max_output_tokens, ordinal: 0 }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::reply::{Exit, Reply};
 /// An edit that is approved is tried against what counts now, and kept only if the gate lets it
 /// through.
 #[derive(Args)]
-#[command(after_help = "Example:\n  auto-host search approve spec-3f2a9c01d5e4 e07")]
+#[command(after_help = "Example:\n  auto-host search approve spec-search-3f2a9c01d5e4 4f56a372d690")]
 pub struct Review {
     /// The run
     run: String,
@@ -37,7 +37,8 @@ pub struct Review {
 pub struct Rollback {
     /// The run
     run: String,
-    /// The state or session to go back to or to take back [default: the state before the last]
+    /// The state of a skill to go back to, or the session of a spec search to take back; `search show`
+    /// tells them [default: by one edit, or the last session that still stands]
     #[arg(long, value_name = "ID")]
     to: Option<String>,
     #[command(flatten)]
@@ -104,7 +105,8 @@ impl Common {
     fn act(&self, global: &Global, id: &str, what: Record) -> Result<Reply, Failure> {
         let run = Run::load(&self.runs.folder(global), id)?;
         let toolbox = Toolbox::open(global, &self.extra)?;
-        let done = run.drive(global, &toolbox, what.with("actor", self.actor.as_str()), None, false)?;
+        let actor = if self.actor.is_empty() { "somebody" } else { self.actor.as_str() };
+        let done = run.drive(global, &toolbox, what.with("actor", actor), None, false)?;
         let text = |key: &str| shown(done.get(key).and_then(Value::as_text).unwrap_or_default()).to_string();
         let fields = done.as_record().cloned().unwrap_or_default();
         let mut reply = Reply::done(&text("status").replace('_', "-"), format!("{}: {}", run.id, text("why")), fields);

@@ -11,16 +11,50 @@ pub fn of(entry: &Value) -> Vec<Line> {
     let text = |key: &str| entry.get(key).and_then(Value::as_text).unwrap_or_default();
     let told = text("diff");
     if !told.is_empty() {
-        let line = |line: &str| match line.chars().next() {
-            Some(mark @ ('+' | '-')) => (mark, line[1..].to_owned()),
-            _ => (' ', line.strip_prefix(' ').unwrap_or(line).to_owned()),
-        };
-        return told.lines().map(line).collect();
+        return read(told);
     }
     if text("new").is_empty() {
         return Vec::new();
     }
     between(text("old").trim_end(), text("new").trim_end())
+}
+
+/// Lines of a unified diff. Its heads are no changes, and a changed line may look like a head:
+/// `@@` says how many lines there are.
+fn read(told: &str) -> Vec<Line> {
+    let mut left = (0_usize, 0_usize);
+    let mut lines = Vec::new();
+    for line in told.lines() {
+        let inside = left != (0, 0);
+        if !inside && let Some(counts) = hunk(line) {
+            left = counts;
+            lines.push((' ', line.to_owned()));
+            continue;
+        }
+        let mark = line.chars().next().filter(|mark| ['+', '-'].contains(mark)).unwrap_or(' ');
+        if !inside && ["--- ", "+++ "].iter().any(|head| line.starts_with(head)) {
+            lines.push((' ', line.to_owned()));
+            continue;
+        }
+        if mark != '+' && !line.starts_with('\\') {
+            left.0 = left.0.saturating_sub(1);
+        }
+        if mark != '-' && !line.starts_with('\\') {
+            left.1 = left.1.saturating_sub(1);
+        }
+        lines.push((mark, line.strip_prefix([mark]).unwrap_or(line).to_owned()));
+    }
+    lines
+}
+
+/// How many old and new lines follow `@@ -1,2 +1,3 @@`.
+fn hunk(line: &str) -> Option<(usize, usize)> {
+    let mut parts = line.strip_prefix("@@ ")?.split(' ');
+    let count = |part: Option<&str>, mark: char| -> Option<usize> {
+        let range = part?.strip_prefix(mark)?;
+        range.split_once(',').map_or(Some(1), |(_, count)| count.parse().ok())
+    };
+    Some((count(parts.next(), '-')?, count(parts.next(), '+')?))
 }
 
 fn between(old: &str, new: &str) -> Vec<Line> {
@@ -54,5 +88,13 @@ mod tests {
         assert_eq!(found, [" # A", " ", "-one", "+two"]);
         assert_eq!(shown(Record::new().with("diff", "@@ 1\n-a\n+b\n c")), [" @@ 1", "-a", "+b", " c"]);
         assert_eq!(shown(Record::new().with("old", "a").with("new", "")), [""; 0]);
+    }
+
+    #[test]
+    fn heads_of_a_diff_are_no_changes_and_changes_that_look_like_heads_are() {
+        let told = "--- /prompt\n+++ /prompt\n@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\n--- /tools\n+++ /tools\n@@ -1 +1,2 @@\n-x\n+y\n+z\n";
+        let marks: String = of(&Record::new().with("diff", told).into()).iter().map(|(mark, _)| *mark).collect();
+        assert_eq!(marks, "    -+     -++");
+        assert_eq!(read(told)[4].1, "-- b");
     }
 }

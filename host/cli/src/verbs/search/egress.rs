@@ -4,13 +4,14 @@
 //! address in it keeps the address. What still looks like a secret afterwards is not sent. A line
 //! in `egress.jsonl` says what was sent: its digest, its size, and how much was taken out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use auto_engine::{Consultation, Consulted, Teacher, Unanswered};
+use auto_jobs::{forms, is_withheld};
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 use auto_schema::shown_path;
@@ -29,15 +30,31 @@ pub struct House {
     /// Who is asked instead for what is hard.
     strong: Option<Arc<Paid>>,
     scrubber: Scrubber,
+    /// Names of what the run hands on.
+    own: BTreeSet<String>,
     log: PathBuf,
 }
 
+/// A variable as something that the scrubber looks for, whatever is in it and however it is written.
+fn pattern((name, value): (String, String)) -> (String, String) {
+    let name = name.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '_' }).collect();
+    let literal = |form: &String| form.chars().map(|one| format!("\\x{{{:x}}}", u32::from(one))).collect::<String>();
+    let mut forms = forms(&value);
+    // The longest that fits is taken.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    (name, forms.iter().map(literal).collect::<Vec<_>>().join("|"))
+}
+
 impl House {
-    /// One whose log and key lie in the folder of a run.
-    pub fn of(teacher: Arc<Paid>, run: &Path) -> Result<House, Failure> {
-        let scrubber = Scrubber::beside(&run.join("egress"), &[])
+    /// One whose log and key lie in a folder. What the run hands on to its commands leaves for nobody
+    /// else.
+    pub fn of(teacher: Arc<Paid>, folder: &Path, passed_on: Vec<(String, String)>) -> Result<House, Failure> {
+        let own: Vec<(String, String)> =
+            passed_on.into_iter().filter(|(_, value)| is_withheld(value)).map(pattern).collect();
+        let scrubber = Scrubber::beside(&folder.join("egress"), &own)
             .map_err(|error| Failure::new(Exit::Refused, "no-scrub-key", error.to_string()))?;
-        Ok(House { teacher, strong: None, scrubber, log: run.join("egress.jsonl") })
+        let own = own.into_iter().map(|(name, _)| name).collect();
+        Ok(House { teacher, strong: None, scrubber, own, log: folder.join("egress.jsonl") })
     }
 
     /// With somebody else for what is hard.
@@ -53,8 +70,9 @@ impl House {
     /// The text as it may leave, and what stands for what.
     fn scrubbed(&self, text: &str, taken: &mut Taken) -> Result<String, Unanswered> {
         for (kind, value) in self.scrubber.findings(text) {
-            *taken.counts.entry(kind).or_default() += 1;
-            if let Some(placeholder) = self.scrubber.text(&value) {
+            *taken.counts.entry(kind.clone()).or_default() += 1;
+            // What the run hands on is not put back: it would stand in what the search makes.
+            if let Some(placeholder) = self.scrubber.text(&value).filter(|_| !self.own.contains(&kind)) {
                 taken.values.insert(placeholder, value);
             }
         }
@@ -122,6 +140,8 @@ impl Teacher for House {
         let scrubbed = self.scrubbed(&consultation.system, &mut taken).and_then(|system| {
             let text = self.scrubbed(&consultation.text, &mut taken)?;
             let scrubbed = Consultation { system, text, ..consultation.clone() };
+            // What is not sent is not written down as sent.
+            self.whom(&scrubbed.purpose).refused(&scrubbed).map_or(Ok(()), Err)?;
             self.write_down(&scrubbed, &taken).map(|()| scrubbed)
         });
         match scrubbed {
@@ -131,5 +151,9 @@ impl Teacher for House {
             }
             Err(why) => Consulted { said: Err(why), cost: 0 },
         }
+    }
+
+    fn spent(&self) -> u64 {
+        self.teacher.spent()
     }
 }

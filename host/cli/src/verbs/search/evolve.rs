@@ -68,6 +68,15 @@ impl Opts {
             .with("pass_environment", names)
             .with("at_once", table.at_once)
             .with("max_experiments", table.max_jobs);
-        Ok(Plan { kind: "evolve", settings, inputs, blobs, host, label: self.start.label.clone(), dated: false })
+        Ok(Plan {
+            kind: "evolve",
+            settings,
+            inputs,
+            blobs,
+            host,
+            label: self.start.label.clone(),
+            dated: false,
+            trigger: None,
+        })
     }
 }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use auto_engine::{Blobs, Experiments, Job, Teacher};
 use auto_files::{Lock, regular};
-use auto_jobs::Settings;
+use auto_jobs::{Cost, Settings};
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
 use auto_schema::{shown, shown_path};
 
-use super::{backend, page};
+use super::{backend, page, story};
 use crate::components::Toolbox;
 use crate::failure::Failure;
 use crate::files;
@@ -25,6 +25,12 @@ use crate::verbs::compile;
 
 /// When a run was started, where that matters: seconds since 1970.
 const STARTED: &str = "started";
+
+/// In which journal the search itself is, while it runs or after it was cut off.
+const RUNNING: &str = "running";
+
+/// How often it failed.
+const FAILURES: &str = "failures";
 
 /// Changes when what is in the folder does.
 const FORM: u64 = 1;
@@ -45,6 +51,8 @@ pub struct Plan {
     pub label: String,
     /// Whether the driver is to know when the run was started.
     pub dated: bool,
+    /// Why it is begun, where the driver is to know it.
+    pub trigger: Option<Record>,
 }
 
 /// A run.
@@ -70,13 +78,16 @@ impl Plan {
             .inputs
             .iter()
             .fold(Record::new(), |inputs, (name, bytes)| inputs.with(*name, Digest::of(bytes).to_string()));
-        let given = Record::new()
+        let mut given = Record::new()
             .with("form", FORM)
             .with("kind", self.kind)
             .with("label", self.label.as_str())
             .with("settings", self.settings)
             .with("inputs", inputs)
             .with("host", self.host);
+        if let Some(trigger) = self.trigger {
+            given.set("trigger", trigger);
+        }
         let text = Value::from(given).canonical().into_string();
         let id = format!("{}-{}", self.kind, &Digest::of(text.as_bytes()).to_string()[..12]);
         let folder = runs.join(&id);
@@ -142,6 +153,26 @@ impl Run {
         self.record.get("host")?.get(key)
     }
 
+    /// A setting that the driver reads, where it is a text.
+    pub fn setting(&self, key: &str) -> Option<&str> {
+        self.record.get("settings")?.get(key)?.as_text()
+    }
+
+    /// An input that it was given, where it is JSON. Code: `run-damaged`.
+    pub fn input(&self, name: &str) -> Result<Option<Value>, Failure> {
+        let digest = self.record.get("inputs").and_then(|inputs| inputs.get(name)?.as_text()).and_then(Digest::parse);
+        let Some(digest) = digest else { return Ok(None) };
+        let bytes = self.blobs().get(digest).map_err(unkept)?;
+        Ok(Value::parse(bytes).ok())
+    }
+
+    /// Variables that are handed on to its commands, as far as they are set.
+    pub fn passed_on(&self) -> Vec<(String, String)> {
+        let names = self.host("pass_environment").and_then(Value::as_list).unwrap_or_default();
+        let named = |name: &str| std::env::var(name).ok().map(|value| (name.to_owned(), value));
+        names.iter().filter_map(Value::as_text).filter_map(named).collect()
+    }
+
     /// What came of it; none while it has not come to an end. Code: `run-damaged`.
     pub fn report(&self) -> Result<Option<Value>, Failure> {
         let path = self.folder.join("report.json");
@@ -184,15 +215,26 @@ impl Run {
         let (is_run, starts) = (["run", "cancel"].contains(&asked), asked != "cancel");
         let earlier = self.report()?;
         if let Some(report) = earlier.as_ref().filter(|report| is_run && !is_failed(report)) {
+            self.ended();
             return Ok(report.clone());
         }
         let part = |key: &str| self.record.get(key).cloned().unwrap_or(Value::Null);
         let config =
             action.with("run", self.id.as_str()).with("settings", part("settings")).with("inputs", part("inputs"));
-        let config = match self.started()? {
+        let mut config = match self.started()? {
             Some(now) => config.with("now", now),
             None => config,
         };
+        if let Some(trigger) = self.record.get("trigger") {
+            config.set("trigger", trigger.clone());
+        }
+        let failures = self.failures();
+        if failures > 0 && self.counts_on() {
+            config.set("failures", failures);
+        }
+        if let Some(report) = earlier.as_ref().filter(|_| is_run && self.counts_on()) {
+            config.set("earlier", story::told(report));
+        }
         let job = Job {
             config: config.into(),
             matter: None,
@@ -204,17 +246,48 @@ impl Run {
             teacher,
             reissue,
         };
-        let ended = toolbox.engine.run_driver(&toolbox.driver(self.kind())?, &toolbox.providers, job)?;
+        let driver = toolbox.driver(self.kind())?;
+        let journal = toolbox.engine.journal(&driver, &toolbox.providers, &job)?;
+        let cut_off = self.journals().into_iter().find(|other| *other != journal);
+        match &earlier {
+            None if !is_run => return Err(self.unfinished(cut_off.as_deref())),
+            Some(_) if !is_run && cut_off.is_some() => return Err(self.unfinished(cut_off.as_deref())),
+            _ => {}
+        }
+        if is_run {
+            let name = journal.file_name().unwrap_or_default();
+            files::write(&self.folder.join(RUNNING), name.as_encoded_bytes())?;
+        }
+        let counted = self.experiments(starts)?;
+        let ended = toolbox.engine.run_driver(&driver, &toolbox.providers, job).inspect_err(|_| {
+            // The driver has said no: going on, or deciding once more, tries again what failed.
+            if !journal.exists() {
+                self.failed(failures);
+            }
+        })?;
         let report = match (is_run, earlier) {
-            (true, earlier) => with_earlier(&ended.report.report, earlier.as_ref()),
+            (true, earlier) => story::gone_on(&ended.report.report, earlier.as_ref().filter(|_| self.counts_on())),
             // What a person had done to it is told beside what the search did.
-            (false, Some(earlier)) => acted(&ended.report.report, &earlier),
+            (false, Some(earlier)) => story::acted(&ended.report.report, &earlier),
             (false, None) => ended.report.report.clone(),
         };
-        let report = self.on_its_backend(report);
+        let mut report = self.on_its_backend(report);
+        if let Value::Record(record) = &mut report
+            && self.kind() == "spec-search"
+        {
+            // A driver knows only what it had run this time.
+            record.set("experiments", counted.started());
+        }
+        tell_cost(&mut report, counted.cost());
         self.keep(&report)?;
+        if is_run && is_failed(&report) {
+            self.failed(failures);
+        }
         let _ = fs::remove_dir(self.folder.join("work"));
         let done = ended.close().report;
+        if is_run {
+            self.ended();
+        }
         Ok(if is_run { report } else { done })
     }
 
@@ -228,8 +301,56 @@ impl Run {
         }
     }
 
+    /// Whether its driver goes on counting from a run that failed, and does not tell all of it anew.
+    fn counts_on(&self) -> bool {
+        self.kind() != "evolve"
+    }
+
+    /// The search has come to its end: what it was journaled in is of no further use.
+    fn ended(&self) {
+        let running = self.folder.join(RUNNING);
+        let name = regular::read(&running, 256).ok().and_then(|name| String::from_utf8(name).ok());
+        let own = name.filter(|name| name.starts_with("journal.") && !name.contains('/'));
+        if let Some(name) = own {
+            let _ = fs::remove_file(self.folder.join(name));
+            let _ = fs::remove_file(running);
+        }
+    }
+
+    /// Journals of what has not come to its end.
+    fn journals(&self) -> Vec<PathBuf> {
+        let named = |name: &str| name.strip_prefix("journal.").is_some_and(|rest| !rest.contains('.'));
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let own = files.filter(|file| file.file_name().to_str().is_some_and(named));
+        own.map(|file| file.path()).collect()
+    }
+
+    /// Nothing is decided of a run that something is left to be done in: it would be lost.
+    fn unfinished(&self, journal: Option<&Path>) -> Failure {
+        let message = format!("the run {} was cut off, and has not come to its end", self.id);
+        let mut help = format!("go on with it first: auto-host search {} --resume {}", self.verb(), self.id);
+        if let Some(journal) = journal.filter(|_| self.folder.join("report.json").exists()) {
+            help.push_str(&format!(
+                "; or repeat the decision that was cut off, or give it up by removing {}",
+                shown_path(journal)
+            ));
+        }
+        Failure::new(Exit::Refused, "unfinished", message).help(help)
+    }
+
+    /// How often it failed: what failed then is tried anew, and not told from before.
+    fn failures(&self) -> u64 {
+        let text = regular::read(&self.folder.join(FAILURES), 64).unwrap_or_default();
+        std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    }
+
+    fn failed(&self, before: u64) {
+        // Where it cannot be written, the same is told once more.
+        let _ = files::write(&self.folder.join(FAILURES), (before + 1).to_string().as_bytes());
+    }
+
     /// When it was started, where that matters. Code: `run-damaged`.
-    fn started(&self) -> Result<Option<u64>, Failure> {
+    pub fn started(&self) -> Result<Option<u64>, Failure> {
         let path = self.folder.join(STARTED);
         if !path.exists() {
             return Ok(None);
@@ -286,12 +407,26 @@ impl Run {
         let budget = self.host("max_experiments").and_then(Value::as_u64).and_then(|most| u32::try_from(most).ok());
         let backend = backend::backend(self.host("jobs"), settings)?;
         let budget = if starts { budget.unwrap_or(u32::MAX) } else { 0 };
-        let experiments = Experiments::of(&self.folder, Vec::new(), budget).with_configured(backend);
+        let mut experiments = Experiments::of(&self.folder, Vec::new(), budget).with_configured(backend);
+        if let Some(most) = self.host("max_runs_micro_usd").and_then(Value::as_u64) {
+            experiments = experiments.up_to(most);
+        }
         // Whoever gives a run up leaves nothing running.
         if !starts {
             experiments.cancel().map_err(unkept)?;
         }
         Ok(experiments)
+    }
+}
+
+/// Puts into a report what the commands say that they cost, where any does.
+fn tell_cost(report: &mut Value, cost: Cost) {
+    if let Value::Record(record) = report
+        && cost != Cost::default()
+    {
+        record.set("runs_micro_usd", cost.micro_usd);
+        record.set("runs_that_told_their_cost", cost.told);
+        record.set("runs_with_an_unreadable_cost", cost.unreadable);
     }
 }
 
@@ -311,59 +446,6 @@ pub fn all(runs: &Path) -> Vec<Result<Run, (String, Failure)>> {
 /// Whether it ended because something went wrong, so that it may go on.
 pub fn is_failed(report: &Value) -> bool {
     report.get("status").and_then(Value::as_text) == Some("failed")
-}
-
-/// A run that failed and went on: what was done before is told first.
-fn with_earlier(report: &Value, earlier: Option<&Value>) -> Value {
-    let (Some(earlier), Some(now)) = (earlier, report.as_record()) else { return report.clone() };
-    let mut whole = now.clone();
-    for key in ["timeline", "levels"] {
-        let list = |value: &Value| value.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();
-        whole.set(key, [list(earlier), list(report)].concat());
-    }
-    for key in ["spent_micro_usd", "calls", "experiments"] {
-        let number = |value: &Value| value.get(key).and_then(Value::as_u64).unwrap_or(0);
-        whole.set(key, number(earlier).saturating_add(number(report)));
-    }
-    if let Some(before) = earlier.get("before") {
-        whole.set("before", before.clone());
-    }
-    whole.into()
-}
-
-/// What a person had done.
-fn acted(done: &Value, earlier: &Value) -> Value {
-    // One that tells everything anew is taken as it is.
-    if done.get("timeline").is_some() {
-        return done.clone();
-    }
-    let mut whole = earlier.as_record().cloned().unwrap_or_default();
-    let mut timeline = earlier.get("timeline").and_then(Value::as_list).unwrap_or_default().to_vec();
-    let text = |key: &str| done.get(key).and_then(Value::as_text).unwrap_or_default();
-    let note = Record::new()
-        .with("kind", "note")
-        .with("id", format!("a{:02}", timeline.len() + 1))
-        .with("target", "head")
-        .with("status", text("status"))
-        .with("reason", text("why"));
-    match done.get("entries").and_then(Value::as_list) {
-        Some(entries) => timeline.extend(entries.iter().cloned()),
-        None => timeline.push(note.into()),
-    }
-    whole.set("timeline", timeline);
-    // Whoever keeps a queue says what is left of it, and what counts now.
-    if let Some(pending) = done.get("pending").and_then(Value::as_list).filter(|_| !is_failed(earlier)) {
-        whole.set("status", if pending.is_empty() { "complete" } else { "awaiting_review" });
-    }
-    for key in ["pending", "after", "spec"] {
-        if let Some(value) = done.get(key) {
-            whole.set(key, value.clone());
-        }
-    }
-    if let Some(head) = done.get("head") {
-        whole.set("head", head.clone());
-    }
-    whole.into()
 }
 
 /// What a blob or the head says of itself.

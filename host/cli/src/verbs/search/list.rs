@@ -7,6 +7,7 @@ use clap::Args;
 use super::RunsFolder;
 use super::folder::{self, Run};
 use super::show::score;
+use super::story;
 use crate::failure::Failure;
 use crate::options::Global;
 use crate::reply::Reply;
@@ -25,11 +26,9 @@ impl Opts {
         let (mut lines, mut rows) = (Vec::new(), Vec::new());
         for run in &found {
             let (line, row) = match run {
-                Ok(run) => told(run)?,
-                Err((name, failure)) => {
-                    let row = Record::new().with("run", name.as_str()).with("status", failure.code.as_str());
-                    (format!("{:<20} {}", shown(name), failure.code), row)
-                }
+                // One that is damaged hides no other.
+                Ok(run) => told(run).unwrap_or_else(|failure| damaged(&run.id, &failure)),
+                Err((name, failure)) => damaged(name, failure),
             };
             lines.push(line);
             rows.push(Value::from(row));
@@ -39,11 +38,16 @@ impl Opts {
     }
 }
 
+fn damaged(name: &str, failure: &Failure) -> (String, Record) {
+    let row = Record::new().with("run", name).with("status", failure.code.as_str());
+    (format!("{:<20} {}", shown(name), failure.code), row)
+}
+
 fn told(run: &Run) -> Result<(String, Record), Failure> {
     let report = run.report()?;
     let text = |key: &str| report.as_ref().and_then(|report| report.get(key)?.as_text()).unwrap_or_default();
     let status = if report.is_some() { text("status") } else { "unfinished" };
-    let applied = report.as_ref().map_or(0, |report| count(report, "applied"));
+    let applied = report.as_ref().map_or(0, kept);
     let scores: Vec<String> =
         report.iter().flat_map(|report| report.get("scores")?.as_list()).flatten().map(score).collect();
     let label = if run.label().is_empty() { String::new() } else { format!("  [{}]", shown(run.label())) };
@@ -64,8 +68,8 @@ fn told(run: &Run) -> Result<(String, Record), Failure> {
     Ok((line.trim_end().to_owned(), row))
 }
 
-/// How many edits of a report have that status.
-fn count(report: &Value, status: &str) -> usize {
+/// How many edits of a report stand.
+fn kept(report: &Value) -> usize {
     let timeline = report.get("timeline").and_then(Value::as_list).unwrap_or_default().iter();
-    timeline.filter(|one| one.get("status").and_then(Value::as_text) == Some(status)).count()
+    timeline.filter(|one| story::stands(one)).count()
 }

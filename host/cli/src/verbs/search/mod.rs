@@ -4,6 +4,7 @@
 mod act;
 mod backend;
 mod diff;
+mod due;
 mod egress;
 mod evolve;
 mod folder;
@@ -16,6 +17,7 @@ mod show;
 mod skill;
 mod spec;
 mod start;
+mod story;
 mod tree;
 mod wasm;
 

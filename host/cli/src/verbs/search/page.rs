@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use auto_json::Value;
+use auto_json::{Record, Value};
 use auto_schema::shown;
 
 use super::show::{percent, signed, usd};
-use super::{diff, lineage};
+use super::{diff, lineage, story};
 use crate::verbs::census::escaped;
 
 const STYLE: &str = concat!(include_str!("../census/page.css"), include_str!("page.css"));
@@ -58,8 +58,7 @@ const REFUSED: [&str; 4] = ["invalid", "apply_failed", "gate_error", "unmeasurab
 fn cards(report: &Value) -> String {
     let number = |key: &str| report.get(key).and_then(Value::as_u64).unwrap_or(0);
     let with = |is: fn(&str) -> bool| {
-        let statuses = list(report, "timeline").iter().filter_map(|one| one.get("status").and_then(Value::as_text));
-        statuses.filter(|status| is(status)).count().to_string()
+        list(report, "timeline").iter().filter(|entry| is(story::status(entry))).count().to_string()
     };
     let refused = |status: &str| status.starts_with("rejected") || REFUSED.contains(&status);
     let mut cards = vec![
@@ -68,6 +67,13 @@ fn cards(report: &Value) -> String {
         (usd(number("spent_micro_usd")), format!("for {} calls of the teacher", number("calls"))),
         (number("experiments").to_string(), "runs".to_owned()),
     ];
+    if let Some(cost) = report.get("runs_micro_usd").and_then(Value::as_u64) {
+        cards.push((usd(cost), "cost of the runs, as they say".to_owned()));
+    }
+    let taken_back = with(|status| status == "taken_back");
+    if taken_back != "0" {
+        cards.push((taken_back, "taken back".to_owned()));
+    }
     let bytes = |side: &str| report.get(side)?.get("bytes")?.as_u64();
     if let (Some(before), Some(after)) = (bytes("before"), bytes("after")) {
         cards.push((format!("{after} bytes"), format!("long; {before} before")));
@@ -170,24 +176,77 @@ fn timeline(report: &Value) -> String {
                 html,
                 "<h3>{id} <span class=\"badge {status}\">{status}</span> <span class=\"delta\">{delta}</span> {reason}</h3>"
             );
+            html.push_str(&session(entry.get("detail").unwrap_or(&Value::Null)));
             continue;
         }
         let _ = writeln!(
             html,
             "<details class=\"edit\"><summary><span class=\"badge {status}\">{status}</span> <b>{id}</b> {target} \
              <span class=\"delta\">{delta}</span> <code>{reason}</code></summary>",
-            status = part("status"),
+            status = escaped(&shown(story::status(entry))),
             id = part("id"),
             target = part("target"),
             reason = part("reason"),
         );
         html.push_str(&changed(entry));
         if let Some(detail) = entry.get("detail") {
-            let _ = writeln!(html, "<pre>{}</pre>", escaped(&shown(detail.canonical().as_str())));
+            html.push_str(&members(detail));
         }
         html.push_str("</details>\n");
     }
     html
+}
+
+/// What a session cost and found.
+fn session(detail: &Value) -> String {
+    let number = |key: &str| detail.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let mut html = String::new();
+    if detail.get("teacher_calls").is_some() {
+        let cost = usd(number("teacher_cost_micro_usd"));
+        let _ = writeln!(
+            html,
+            "<p>{} calls of the teacher, {cost}; {} of tools</p>",
+            number("teacher_calls"),
+            number("tool_calls")
+        );
+    }
+    let notes = list(detail, "notes").iter().filter_map(Value::as_text);
+    let notes: String = notes.map(|note| format!("<li>{}</li>\n", escaped(&shown(note)))).collect();
+    if !notes.is_empty() {
+        let _ = write!(html, "<ul>\n{notes}</ul>\n");
+    }
+    let left_out = detail.get("left_out").filter(|left| left.as_record().is_some_and(|left| !left.is_empty()));
+    if let Some(left_out) = left_out {
+        let _ = writeln!(html, "<p>Recorded runs that were not shown: {}</p>", escaped(&shown(&plain(Some(left_out)))));
+    }
+    html.push_str(&columns(list(detail, "failure_clusters"), &CLUSTER));
+    html
+}
+
+/// What is told of a cluster.
+const CLUSTER: [&str; 8] = [
+    "id",
+    "description",
+    "n_student",
+    "student_failure_rate",
+    "n_teacher",
+    "teacher_success_rate",
+    "headroom",
+    "dropped",
+];
+
+/// A record as a table; what it says elsewhere on the page is left out.
+fn members(detail: &Value) -> String {
+    let mut html = "<table>\n".to_owned();
+    for (key, value) in detail.as_record().into_iter().flat_map(Record::iter).filter(|(key, _)| *key != "diff") {
+        let _ = writeln!(
+            html,
+            "<tr><th>{}</th><td>{}</td></tr>",
+            escaped(&shown(key)),
+            escaped(&shown(&plain(Some(value))))
+        );
+    }
+    html + "</table>\n"
 }
 
 fn changed(entry: &Value) -> String {
@@ -202,7 +261,8 @@ fn changed(entry: &Value) -> String {
             '-' => "removed",
             _ => "same",
         };
-        let _ = writeln!(html, "<span class=\"{class}\">{mark}{}</span>", escaped(&shown(&line)));
+        // Each is a block, so a line end would be a second one.
+        let _ = write!(html, "<span class=\"{class}\">{mark}{}</span>", escaped(&shown(&line)));
     }
     html + "</pre>\n"
 }
@@ -211,15 +271,22 @@ fn changed(entry: &Value) -> String {
 fn table(report: &Value, key: &str) -> String {
     let rows = list(report, key);
     let Some(first) = rows.first().and_then(Value::as_record) else { return String::new() };
-    let keys: Vec<&str> = first.iter().map(|(key, _)| key).collect();
+    columns(rows, &first.iter().map(|(key, _)| key).collect::<Vec<&str>>())
+}
+
+/// Some columns of records.
+fn columns(rows: &[Value], keys: &[&str]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
     let mut html = "<div class=\"wide\"><table><tr>".to_owned();
-    for key in &keys {
+    for key in keys {
         let _ = write!(html, "<th>{}</th>", escaped(&shown(key)));
     }
     html.push_str("</tr>\n");
     for row in rows {
         html.push_str("<tr>");
-        for key in &keys {
+        for key in keys {
             let _ = write!(html, "<td>{}</td>", escaped(&shown(&plain(row.get(key)))));
         }
         html.push_str("</tr>\n");
@@ -290,6 +357,34 @@ mod tests {
         assert!(html.contains("<dt>1</dt><dd>edits kept</dd>"), "{html}");
         assert!(html.contains("<dt>3</dt><dd>edits refused</dd>"), "{html}");
         assert!(html.contains("<h3>completed ") && html.matches("<details").count() == 5, "{html}");
+    }
+
+    #[test]
+    fn a_session_tells_what_it_cost_found_and_noted_and_an_edit_its_parts() {
+        let report = r#"{"timeline":[{"kind":"session","id":"s1","status":"completed","detail":{"teacher_calls":4,
+            "teacher_cost_micro_usd":1200,"tool_calls":2,"notes":["a cluster was not <taken>"],"left_out":{"denied-path":1},
+            "failure_clusters":[{"id":"dates","description":"fails","n_student":9,"student_failure_rate":0.9,"dropped":null}]}},
+            {"kind":"edit","id":"e1","status":"applied","taken_back":true,"diff":"--- /p\n+++ /p\n@@ -1 +1 @@\n-a\n+b\n",
+            "detail":{"rationale":"it helps","cluster_tasks":{"dates":4},"diff":"twice"}}],
+            "teacher_model":"openai/gpt-4o","isolation":["no-network"]}"#;
+        let html = page("spec-x", &Value::parse(report).unwrap());
+        for told in [
+            "4 calls of the teacher, $0.001200; 2 of tools",
+            "<li>a cluster was not &lt;taken&gt;</li>",
+            "denied-path",
+            "<td>dates</td><td>fails</td><td>9</td><td>0.9</td>",
+            "<tr><th>rationale</th><td>it helps</td></tr>",
+            "<th>Teacher</th><td>openai/gpt-4o</td>",
+            "no-network",
+            "<dt>0</dt><dd>edits kept</dd>",
+            "<dt>1</dt><dd>taken back</dd>",
+            "<span class=\"badge taken_back\">taken_back</span>",
+            "<span class=\"same\"> --- /p</span><span class=\"same\"> +++ /p</span>",
+            "<span class=\"removed\">-a</span><span class=\"added\">+b</span>",
+        ] {
+            assert!(html.contains(told), "{told}: {html}");
+        }
+        assert!(!html.contains("twice"));
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Opts {
         auto_files::make_folder(folder).map_err(|error| {
             Failure::new(Exit::Refused, "unwritable", format!("cannot make {}: {error}", shown_path(folder)))
         })?;
-        Ok(Some(Asked { house: Arc::new(House::of(paid, folder)?) }))
+        Ok(Some(Asked { house: Arc::new(House::of(paid, folder, run.passed_on())?) }))
     }
 }
 

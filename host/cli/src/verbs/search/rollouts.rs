@@ -12,22 +12,35 @@ use super::spec::rows;
 use crate::failure::Failure;
 use crate::files;
 
-/// The most bytes of what is read of a run: its end.
-const SHOWN: usize = 6_000;
+/// The most bytes of what is read of a run: its end. Far more than a teacher is shown, so that the
+/// driver can cut where nothing is cut in two.
+const SHOWN: usize = 64 << 10;
 
 /// Where what a run said may lie, in its folder.
 const TRAJECTORIES: [&str; 4] =
     ["trajectory/acp_trajectory.jsonl", "agent/acp_trajectory.jsonl", "agent/trajectory.json", "trajectory.json"];
 
-/// Runs from a file of rows, or from a folder with a folder for each run.
-pub fn read(path: &Path) -> Result<Value, Failure> {
+/// Runs from a file of rows, or from a folder with a folder for each run; those alone that may be
+/// shown. Where a yes is needed, only those that somebody agreed to.
+pub fn read(path: &Path, needs_yes: bool) -> Result<Value, Failure> {
     if !path.is_dir() {
-        return rows(path);
+        let mut rows = rows(path)?;
+        if let Value::List(rows) = &mut rows {
+            rows.retain(|row| may_be_shown(row.get("consent"), needs_yes));
+        }
+        return Ok(rows);
     }
     let mut found = Vec::new();
     walk(path, 0, &mut found)?;
     found.sort();
-    Ok(Value::List(found.iter().map(|folder| trial(folder)).collect::<Result<Vec<_>, Failure>>()?))
+    let mut trials = Vec::new();
+    for folder in &found {
+        let result = Value::parse(files::read_regular(&folder.join("result.json"))?).unwrap_or(Value::Null);
+        if may_be_shown(result.get("consent"), needs_yes) {
+            trials.push(trial(folder, &result));
+        }
+    }
+    Ok(Value::List(trials))
 }
 
 /// The folders with a `result.json`, at most three below.
@@ -56,8 +69,7 @@ fn is_trial(folder: &Path) -> bool {
 }
 
 /// One run: its reward, how it failed, and the end of what it said.
-fn trial(folder: &Path) -> Result<Value, Failure> {
-    let result = Value::parse(files::read_regular(&folder.join("result.json"))?).unwrap_or(Value::Null);
+fn trial(folder: &Path, result: &Value) -> Value {
     let text = |key: &str| result.get(key).and_then(Value::as_text);
     let reward = |value: Option<&Value>| value.and_then(|rewards| rewards.get("reward")).cloned();
     let reward = reward(result.get("rewards"))
@@ -78,12 +90,12 @@ fn trial(folder: &Path) -> Result<Value, Failure> {
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let id = text("rollout_name").or_else(|| text("trial_name")).unwrap_or(&name);
-    Ok(Record::new()
+    Record::new()
         .with("id", id)
         .with("timed_out", error.to_ascii_lowercase().contains("timeout"))
         .with("passed", passed(reward.as_ref()))
         .with("transcript", transcript)
-        .into())
+        .into()
 }
 
 /// A whole reward is a pass; none is no verdict.
@@ -99,9 +111,17 @@ fn end_of(path: &Path) -> String {
     text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN))..].to_owned()
 }
 
-/// Whole traces of a task in a store. What a recorder noted of a run (`seed`, `skill_sha256`, `passed`,
-/// `timed_out`) is taken.
-pub fn of_store(traces: &[Trace]) -> Value {
+/// Whether a run may be shown, by what is said of its consent: whatever is said but `true` is a no.
+fn may_be_shown(consent: Option<&Value>, needs_yes: bool) -> bool {
+    match consent.filter(|said| **said != Value::Null) {
+        None => !needs_yes,
+        Some(said) => said.as_bool() == Some(true) || said.as_text() == Some("true"),
+    }
+}
+
+/// Whole traces of a task in a store that may be shown. What a recorder noted of a run (`seed`,
+/// `skill_sha256`, `passed`, `timed_out`) is taken.
+pub fn of_store(traces: &[Trace], needs_yes: bool) -> Value {
     let row = |trace: &Trace| {
         let spans = trace.spans.iter().map(|span| {
             let error = span.error.as_ref().map(|error| format!(" failed: {error}")).unwrap_or_default();
@@ -122,5 +142,9 @@ pub fn of_store(traces: &[Trace]) -> Value {
         }
         row.into()
     };
-    Value::List(traces.iter().filter(|trace| !trace.partial).map(row).collect())
+    let shown = |trace: &&Trace| {
+        let consent = trace.attributes.iter().find(|(key, _)| *key == "consent");
+        may_be_shown(consent.map(|(_, text)| Value::from(text.as_str())).as_ref(), needs_yes)
+    };
+    Value::List(traces.iter().filter(|trace| !trace.partial).filter(shown).map(row).collect())
 }

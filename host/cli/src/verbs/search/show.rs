@@ -8,7 +8,7 @@ use auto_schema::{shown, shown_path};
 use clap::Args;
 
 use super::folder::{Run, is_failed};
-use super::{RunsFolder, diff, page};
+use super::{RunsFolder, diff, page, story};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
@@ -37,7 +37,7 @@ impl Opts {
             let message = format!("the run {} has not come to its end", run.id);
             return Err(Failure::new(Exit::Refused, "unfinished", message).help(format!(
                 "go on with it: auto-host search {} --resume {}",
-                run.kind(),
+                run.verb(),
                 run.id
             )));
         };
@@ -81,6 +81,17 @@ pub fn reply(run: &Run, report: &Value) -> Reply {
     reply
 }
 
+/// The states of a skill that can be gone back to, by the edits that made them.
+fn states(report: &Value) -> String {
+    let state = |of: &Value| Some(of.get("commit")?.as_text()?.get(..12)?.to_owned());
+    let edits = report.get("timeline").and_then(Value::as_list).unwrap_or_default();
+    let name = |entry: &Value| shown(entry.get("id").and_then(Value::as_text).unwrap_or_default()).to_string();
+    let given = report.get("before").and_then(state).map(|state| format!("{state} as it was given"));
+    let made = edits.iter().filter_map(|entry| Some(format!("{} after {}", state(entry)?, name(entry))));
+    let states: Vec<String> = given.into_iter().chain(made).collect();
+    if states.is_empty() { String::new() } else { format!("states: {}\n", states.join(", ")) }
+}
+
 fn text(run: &Run, report: &Value, with_diffs: bool) -> String {
     let part = |key: &str| report.get(key).and_then(Value::as_text).unwrap_or_default();
     let number = |key: &str| report.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -94,12 +105,15 @@ fn text(run: &Run, report: &Value, with_diffs: bool) -> String {
     for one in report.get("scores").and_then(Value::as_list).unwrap_or_default() {
         let _ = writeln!(text, "{}", score(one));
     }
+    text.push_str(&states(report));
     if let (Some(before), Some(after)) = (bytes(report, "before"), bytes(report, "after")) {
         let _ = writeln!(text, "length {before} -> {after} bytes");
     }
+    let own = report.get("runs_micro_usd").and_then(Value::as_u64);
+    let own = own.map(|cost| format!(" that say they cost {}", usd(cost))).unwrap_or_default();
     let _ = write!(
         text,
-        "{} calls of the teacher, {}, {} runs; all of it in {}",
+        "{} calls of the teacher, {}, {} runs{own}; all of it in {}",
         number("calls"),
         usd(number("spent_micro_usd")),
         number("experiments"),
@@ -114,7 +128,7 @@ fn line(entry: &Value) -> String {
     format!(
         "  {:<4} {:<14} {}{}  {}\n",
         part("id"),
-        part("status"),
+        shown(story::status(entry)).to_string(),
         part("target"),
         delta.unwrap_or_default(),
         part("reason")

@@ -36,10 +36,10 @@ impl Opts {
     /// What a new run is given, with runs that were made before.
     fn plan(&self, table: &Skill) -> Result<Plan, Failure> {
         let earlier = match (&table.rollouts_from, &table.store_task) {
-            (Some(path), _) => Some(rollouts::read(path)?),
+            (Some(path), _) => Some(rollouts::read(path, table.consent)?),
             (None, Some(task)) => {
                 let store = files::store(&self.start.store.store)?;
-                Some(rollouts::of_store(&store.traces_of(task)?))
+                Some(rollouts::of_store(&store.traces_of(task)?, table.consent))
             }
             (None, None) => None,
         };
@@ -84,12 +84,13 @@ fn plan(table: &Skill, label: &str, teacher: Option<String>, earlier: Option<Val
         .with("network", table.network)
         .with("pass_environment", texts(&table.pass_environment))
         .with("at_once", table.at_once)
-        .with("max_experiments", table.max_experiments);
+        .with("max_experiments", table.max_experiments)
+        .with("max_runs_micro_usd", table.max_runs_cost);
     let list = package.list().canonical().into_string().into_bytes();
     let mut blobs = package.blobs;
     blobs.extend(agent.blobs);
     blobs.extend(verifier.blobs);
     let mut inputs = vec![("package", list)];
     inputs.extend(earlier.map(|rows| ("rollouts", rows.canonical().into_string().into_bytes())));
-    Ok(Plan { kind: "skill", settings, inputs, blobs, host, label: label.to_owned(), dated: false })
+    Ok(Plan { kind: "skill", settings, inputs, blobs, host, label: label.to_owned(), dated: false, trigger: None })
 }

@@ -9,6 +9,7 @@ use auto_schema::shown_path;
 use auto_store::{Span, Trace};
 use clap::Args;
 
+use super::due::{self, Before, Due};
 use super::folder::Plan;
 use super::start::Start;
 use super::tree::Tree;
@@ -24,18 +25,69 @@ use crate::reply::{Exit, Reply};
 #[derive(Args)]
 #[command(after_help = "Example:\n  auto-host search spec --config auto.toml --html spec.html")]
 pub struct Opts {
+    /// Begin only where recorded runs say that it is due, by [learning.spec_search.triggers]: for a
+    /// clock to start. Goes on from the spec that the last run of the same benchmark left
+    #[arg(long, conflicts_with_all = ["resume", "flag"])]
+    when_due: bool,
+    /// Begin since this recorded run has to be looked at; the teacher is told. Goes on likewise
+    #[arg(long, value_name = "TRACE", conflicts_with = "resume")]
+    flag: Vec<String>,
     #[command(flatten)]
     start: Start,
+}
+
+/// What a run begins with.
+struct Beginning {
+    spec: Vec<u8>,
+    traces: Value,
+    trigger: Option<Record>,
 }
 
 impl Opts {
     pub fn run(self, global: &Global) -> Result<Reply, Failure> {
         let table = global.file.learning.spec_search.as_ref().filter(|_| global.config.is_some());
-        let plan = || table.map(|table| self.plan(table)).transpose();
+        let mut beginning = match table {
+            Some(table) if !self.start.is_resumed() => Some(self.beginning(table, global)?),
+            _ => None,
+        };
+        if let Some(Err(why)) = &beginning {
+            return Ok(Reply::done(
+                "not-due",
+                format!("nothing was begun: {why}"),
+                Record::new().with("why", why.as_str()),
+            ));
+        }
+        let plan = || match (table, beginning.take()) {
+            (Some(table), Some(Ok(beginning))) => self.plan(table, beginning).map(Some),
+            _ => Ok(None),
+        };
         self.start.run(global, ("spec-search", "spec_search"), table.map(|table| &table.teacher), plan)
     }
 
-    fn plan(&self, table: &SpecSearch) -> Result<Plan, Failure> {
+    /// What to begin with, or why nothing is begun.
+    fn beginning(&self, table: &SpecSearch, global: &Global) -> Result<Result<Beginning, String>, Failure> {
+        let traces = match (&table.store_task, &table.traces) {
+            (Some(task), _) => traces(&self.start.store.store, task)?,
+            (None, Some(path)) => rows(path)?,
+            (None, None) => Value::List(Vec::new()),
+        };
+        let first = || document(&table.spec).map(bytes);
+        if !self.when_due && self.flag.is_empty() {
+            return Ok(Ok(Beginning { spec: first()?, traces, trigger: None }));
+        }
+        let before = Before::of(&self.start.runs(global), &series(table))?;
+        let spec = before.spec()?.map_or_else(first, Ok)?;
+        let trigger = match self.when_due {
+            false => due::flagged(&self.flag, &traces)?,
+            true => match before.due(&table.triggers, &traces)? {
+                Due::Now(trigger) => trigger,
+                Due::Not(why) => return Ok(Err(why)),
+            },
+        };
+        Ok(Ok(Beginning { spec, traces, trigger: Some(trigger) }))
+    }
+
+    fn plan(&self, table: &SpecSearch, beginning: Beginning) -> Result<Plan, Failure> {
         let mut settings = table.settings.clone();
         if let Some(model) = self.start.teacher.model(&table.teacher) {
             settings.set("teacher_model", model);
@@ -51,27 +103,35 @@ impl Opts {
         for (name, path) in &table.corpora {
             corpora.set(name.as_str(), rows(path)?);
         }
-        let traces = match (&table.store_task, &table.traces) {
-            (Some(task), _) => traces(&self.start.store.store, task)?,
-            (None, Some(path)) => rows(path)?,
-            (None, None) => Value::List(Vec::new()),
-        };
-        let input = |value: Value| value.canonical().into_string().into_bytes();
+        let Beginning { spec, traces, trigger } = beginning;
         let inputs = vec![
-            ("spec", input(document(&table.spec)?)),
-            ("tasks", input(rows(&table.tasks)?)),
-            ("traces", input(traces)),
-            ("corpora", input(corpora.into())),
-            ("files", input(trees.into())),
+            ("spec", spec),
+            ("tasks", bytes(rows(&table.tasks)?)),
+            ("traces", bytes(traces)),
+            ("corpora", bytes(corpora.into())),
+            ("files", bytes(trees.into())),
         ];
         let names = table.pass_environment.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
         let host = Record::new()
+            .with("series", series(table))
             .with("network", table.network)
             .with("pass_environment", names)
             .with("at_once", table.at_once)
-            .with("max_experiments", table.max_experiments);
-        Ok(Plan { kind: "spec-search", settings, inputs, blobs, host, label: self.start.label.clone(), dated: true })
+            .with("max_experiments", table.max_experiments)
+            .with("max_runs_micro_usd", table.max_runs_cost);
+        let label = self.start.label.clone();
+        Ok(Plan { kind: "spec-search", settings, inputs, blobs, host, label, dated: true, trigger })
     }
+}
+
+/// Runs that are one after the other: those of the same benchmark.
+fn series(table: &SpecSearch) -> String {
+    let name = table.settings.get("benchmark_version").and_then(Value::as_text);
+    name.unwrap_or("personal_v1").to_owned()
+}
+
+fn bytes(value: Value) -> Vec<u8> {
+    value.canonical().into_string().into_bytes()
 }
 
 /// Seconds since 1970.

@@ -44,6 +44,16 @@ pub struct Start {
 }
 
 impl Start {
+    /// Whether a run that there is goes on.
+    pub fn is_resumed(&self) -> bool {
+        self.resume.is_some()
+    }
+
+    /// The folder of runs.
+    pub fn runs(&self, global: &Global) -> PathBuf {
+        self.runs.folder(global)
+    }
+
     /// Starts a run of a kind, or goes on with one; `table` is its table in the configuration, with
     /// the teacher that stands there, and `plan` what a new run is given.
     pub fn run(
@@ -67,7 +77,14 @@ impl Start {
         let paid = self.teacher.open_or(&defaults, &format!("search {}", run.id))?;
         let strong = asked.filter(|_| paid.is_some()).and_then(|asked| self.strong.clone().map(|model| (asked, model)));
         let strong = strong.map(|(asked, model)| self.teacher.open_named(asked, &model, &format!("search {}", run.id)));
-        let house = paid.map(|paid| House::of(paid, &run.folder)).transpose()?;
+        let elsewhere = paid.as_ref().filter(|paid| !paid.model().provider.is_local());
+        if let Some(paid) = elsewhere.filter(|_| run.setting("teacher_engine") == Some("local")) {
+            let message =
+                format!("the run {} has teacher_engine = \"local\", and {} is no local model", run.id, paid.model());
+            return Err(Failure::new(Exit::Usage, "not-local", message)
+                .help("name one of ollama/ or llamacpp/, or begin a run that may ask others"));
+        }
+        let house = paid.map(|paid| House::of(paid, &run.folder, run.passed_on())).transpose()?;
         let house = match (house, strong.transpose()?) {
             (Some(house), Some(strong)) => Some(house.with_strong(strong)),
             (house, _) => house,

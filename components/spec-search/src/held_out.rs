@@ -1,0 +1,74 @@
+//! What no teacher may see: the tasks that decide, by their names, by what they ask, and by what
+//! asks nearly the same.
+
+use std::collections::BTreeSet;
+
+/// How alike two questions are at least where one is held out for the other, in millionths of their
+/// words: as alike as what the compiler holds out together.
+pub const NEAR: u64 = 800_000;
+
+/// The tasks that decide.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldOut {
+    /// Ids and inputs.
+    texts: BTreeSet<String>,
+    /// The words of each input.
+    words: Vec<BTreeSet<String>>,
+}
+
+impl HeldOut {
+    /// Tasks by id and input.
+    pub fn of<'t>(tasks: impl Iterator<Item = (&'t str, String)>) -> HeldOut {
+        let mut held = HeldOut::default();
+        for (id, input) in tasks {
+            held.words.push(words(&input));
+            held.texts.extend([id.to_owned(), input]);
+        }
+        held
+    }
+
+    /// Whether it is a run of one of them, by the name of its task or by what it asks.
+    pub fn is_one(&self, task: &str, query: &str) -> bool {
+        self.texts.contains(task) || self.texts.contains(query)
+    }
+
+    /// Whether it asks nearly what one of them asks.
+    pub fn is_near(&self, query: &str) -> bool {
+        let own = words(query);
+        self.words.iter().any(|held| near(&own, held))
+    }
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Jaccard's measure of both; texts without words are near to nothing.
+fn near(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
+    let both = a.intersection(b).count() as u64;
+    let either = (a.len() + b.len()) as u64 - both;
+    either > 0 && both * 1_000_000 >= either * NEAR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_near_whose_words_are_four_fifths_the_same() {
+        let held = HeldOut::of([("k1", "When is the letter of May due?".to_owned())].into_iter());
+        assert!(held.is_one("k1", "") && held.is_one("", "When is the letter of May due?"));
+        assert!(!held.is_one("k2", "when is the letter of may due"));
+        for (query, near) in [
+            ("when is the letter of may due", true),
+            ("{\"q\":\"When is the  LETTER of May due?\"}", true),
+            ("When is the letter of June due?", false),
+            ("When is this letter of May due, please tell me", false),
+            ("", false),
+        ] {
+            assert_eq!(held.is_near(query), near, "{query}");
+        }
+        assert!(!HeldOut::of([("k1", "?!".to_owned())].into_iter()).is_near("?!"));
+    }
+}
