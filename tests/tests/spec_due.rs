@@ -8,8 +8,8 @@ use auto_json::Value;
 use spec_bench::{Bench, SEARCH, edits, text};
 
 fn trigger(report: &Value) -> &Value {
-    let timeline = report.get("timeline").and_then(Value::as_list).unwrap().iter();
-    let session = timeline.filter(|one| text(one, "kind") == "session").next_back().unwrap();
+    let mut timeline = report.get("timeline").and_then(Value::as_list).unwrap().iter();
+    let session = timeline.rfind(|one| text(one, "kind") == "session").unwrap();
     session.get("detail").and_then(|detail| detail.get("trigger")).unwrap()
 }
 

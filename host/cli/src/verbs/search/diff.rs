@@ -94,7 +94,7 @@ mod tests {
     fn heads_of_a_diff_are_no_changes_and_changes_that_look_like_heads_are() {
         let told = "--- /prompt\n+++ /prompt\n@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\n--- /tools\n+++ /tools\n@@ -1 +1,2 @@\n-x\n+y\n+z\n";
         let marks: String = of(&Record::new().with("diff", told).into()).iter().map(|(mark, _)| *mark).collect();
-        assert_eq!(marks, "    -+     -++");
+        assert_eq!(marks, "    -+    -++");
         assert_eq!(read(told)[4].1, "-- b");
     }
 }
