@@ -248,7 +248,7 @@ fn a_compile_that_is_killed_anywhere_ends_the_same_when_it_is_run_again() {
     let journal = Sweep { calls: "fdatasync", threads: true, warm: false, ..kill };
     let mut sweeps = vec![journal, Sweep { calls: "write", threads: true, ..kill }];
     sweeps.extend(CALLS.iter().filter(|calls| **calls != "fdatasync").map(|calls| Sweep { calls, ..kill }));
-    let cold = Sweep { threads: true, warm: false, step: step(9), ..kill };
+    let cold = Sweep { threads: true, warm: false, step: step(13), ..kill };
     let long = ["openat", "mkdir", "flock", "write", "pwrite64", "rename,renameat,renameat2"];
     sweeps.extend(long.map(|calls| Sweep { calls, ..cold }));
     run(&bench, sweeps, |_, output, what| assert_eq!(output.status.signal(), Some(KILL), "{what}"));
@@ -264,7 +264,7 @@ fn a_call_that_fails_is_said_and_costs_nothing() {
         fail("write", "error=ENOSPC", false, true),
         fail("write", "error=ENOSPC", true, true),
         fail("rename,renameat,renameat2", "error=ENOSPC", false, true),
-        Sweep { step: step(9), ..fail("write", "error=ENOSPC", true, false) },
+        Sweep { step: step(13), ..fail("write", "error=ENOSPC", true, false) },
     ];
     run(&bench, sweeps, |folder, output, what| {
         let stderr = String::from_utf8_lossy(&output.stderr);

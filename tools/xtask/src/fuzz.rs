@@ -14,10 +14,10 @@ use crate::workspace::{Line, Workspace, output, run};
 
 /// How many inputs a target gets where no time is given: the same ones each time, since the
 /// seed is fixed too.
-const RUNS: u32 = 20_000;
+const RUNS: u32 = 10_000;
 
 /// A run of that many inputs ends after this many seconds in any case.
-const LONGEST: u32 = 20;
+const LONGEST: u32 = 10;
 
 /// How long and over what to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
