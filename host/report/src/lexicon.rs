@@ -7,7 +7,7 @@ use num_rational::BigRational;
 
 use crate::evidence::{Category, Tag};
 use crate::tokens::Token;
-use crate::unit::Unit;
+use crate::unit::{Unit, is_noun};
 
 /// Which way something is said to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +181,12 @@ pub fn is_negation(word: &str) -> bool {
             | "except"
     ) || word.ends_with("n't")
         || word.ends_with("n’t")
+}
+
+/// Whether a word is the noun of something that a run counts.
+pub fn is_counted(word: &str) -> bool {
+    let nouns = ["call", "candidate", "edit", "experiment", "generation", "job", "row"];
+    nouns.iter().any(|noun| is_noun(noun, word))
 }
 
 /// Whether a word says nothing of its own.

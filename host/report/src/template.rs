@@ -3,8 +3,11 @@
 
 use std::cmp::Ordering;
 
+use num_rational::BigRational;
+
 use crate::corpus::{Corpus, RUN};
 use crate::evidence::{Category, Evidence};
+use crate::exact::Exact;
 use crate::expression::{Expression, Operation, Reference};
 use crate::sentence::{Draft, Job, Section};
 
@@ -12,6 +15,8 @@ use crate::sentence::{Draft, Job, Section};
 const MOST_SETTINGS: usize = 24;
 /// The most edits that are told one by one.
 const MOST_EDITS: usize = 12;
+/// The most digits after the point of a change in percent.
+const MOST_PLACES: u32 = 12;
 
 /// The jobs of a run.
 pub fn jobs(corpus: &Corpus) -> Vec<Job> {
@@ -307,8 +312,10 @@ fn shown(evidence: &Evidence) -> Option<String> {
     evidence.values.first().map(|value| value.number.to_string())
 }
 
-/// A change as so many percent, to two digits.
-fn percent(change: &crate::exact::Exact) -> String {
-    let value = &change.value * num_rational::BigRational::from_integer(100.into());
-    crate::exact::Exact { value, places: None }.shown(2)
+/// A change as so many percent, to two places, and where it is small to two digits.
+fn percent(change: &Exact) -> String {
+    let value = &change.value * BigRational::from_integer(100.into());
+    let shown = |places: u32| Exact { value: value.clone(), places: None }.shown(places);
+    let digits = |text: &str| text.trim_start_matches(['-', '0', '.']).len();
+    (2..MOST_PLACES).map(shown).find(|text| digits(text) > 1).unwrap_or_else(|| shown(MOST_PLACES))
 }

@@ -13,7 +13,7 @@ fn standing(corpus: &auto_report::Corpus) -> Vec<Draft> {
     let mut all: Vec<Draft> = report.sentences.into_iter().map(|sentence| sentence.draft).collect();
     let (one, two) = ("/scores/0/after/mean", "/scores/0/before/mean");
     let scores = &[one, two];
-    all.push(draft(corpus, "i0002 beat the baseline on the select rows.", scores, &[]));
+    all.push(draft(corpus, "The score of i0002 beat that of the baseline on the select rows.", scores, &[]));
     all.push(draft(corpus, "The baseline scored worse on the select rows than i0002.", &[two, one], &[]));
     all.push(draft(corpus, "The score of i0002 on the select rows is 94.72%.", &[one], &[]));
     all

@@ -21,7 +21,6 @@ pub fn read(making: &mut Making<'_>) {
         let place = if stratum == "all" || stratum.is_empty() { None } else { Some(stratum.as_str()) };
         if let Some(place) = place {
             making.lexicon.add(&format!("{place} rows"), Category::Where, place);
-            making.lexicon.add(place, Category::Where, place);
         }
         for side in ["before", "after"] {
             let (Some(found), Some(name)) = (score.get(side), making.names.get(side).cloned()) else { continue };

@@ -14,10 +14,15 @@ use crate::tokens::Token;
 const SIDES: [Category; 3] = [Category::Who, Category::Where, Category::When];
 
 /// Two numbers that are compared.
-type Pair<'v> = (&'v Typed, &'v Typed);
+pub type Pair<'v> = (&'v Typed, &'v Typed);
 
-/// Checks all of them, and what is said to be significant.
-pub fn check(reading: &Reading<'_>, cited: &[&Evidence], bound: &BTreeMap<usize, Bound>, findings: &mut Findings) {
+/// Checks all of them, and what is said to be significant; returns what is compared.
+pub fn check<'v>(
+    reading: &Reading<'_>,
+    cited: &[&'v Evidence],
+    bound: &'v BTreeMap<usize, Bound>,
+    findings: &mut Findings,
+) -> Vec<Pair<'v>> {
     let mut compared = Vec::new();
     if comparisons(reading) > 1 {
         findings.refuse("comparison-without-evidence", "it compares more than once: make two sentences of it");
@@ -36,7 +41,10 @@ pub fn check(reading: &Reading<'_>, cited: &[&Evidence], bound: &BTreeMap<usize,
         adjacent(reading, at, &word, bound, findings);
         let pairs = pairs(reading, at, domain, cited, bound);
         if pairs.is_empty() {
-            let why = format!("nothing that it cites has two numbers that \"{word}\" compares");
+            let why = format!(
+                "nothing that it cites has two numbers, of what the sentence names, that \"{word}\" \
+                 compares: say what it is that is compared"
+            );
             findings.refuse("comparison-without-evidence", why);
         }
         for (left, right) in &pairs {
@@ -48,6 +56,7 @@ pub fn check(reading: &Reading<'_>, cited: &[&Evidence], bound: &BTreeMap<usize,
         compared.extend(pairs);
     }
     significant(reading, &compared, findings);
+    compared
 }
 
 /// How many words of comparison there are.
@@ -147,7 +156,11 @@ fn is_comparable(reading: &Reading<'_>, (left, right): Pair<'_>, side: Category)
         let (named, of) = (reading.named(category), left.tagged(category));
         category == side || named.is_empty() || of.is_empty() || !named.is_disjoint(&of)
     };
+    // What is higher has to be said: of another metric it may be the other way.
+    let metric = left.tagged(Category::What);
+    let says_what = metric.is_empty() || !metric.is_disjoint(&reading.named(Category::What));
     left.unit == right.unit
+        && says_what
         && alike(Category::What)
         && alike(Category::Where)
         && (side == Category::When || alike(Category::Who) || side == Category::Who)

@@ -1,9 +1,11 @@
 //! The words of a sentence beside its numbers and names: each part has to be said by one cited
 //! evidence about the same things.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::compare::Pair;
+use super::numbers::Bound;
 use super::reading::Reading;
 use super::{Findings, all_tags};
 use crate::evidence::{CATEGORIES, Category, Evidence};
@@ -11,21 +13,49 @@ use crate::lexicon::{self, stem};
 use crate::tokens::Token;
 use crate::unit;
 
-/// Checks every part. `computed`: what is named is known to be just what is compared or computed.
-pub fn check(reading: &Reading<'_>, cited: &[&Evidence], computed: bool, findings: &mut Findings) {
+/// What is known of the numbers of a sentence.
+pub struct Given<'v> {
+    /// What each of them is.
+    pub bound: &'v BTreeMap<usize, Bound>,
+    /// What is compared.
+    pub compared: Vec<Pair<'v>>,
+    /// Whether what is named is known to be just what is compared or computed.
+    pub computed: bool,
+}
+
+impl Given<'_> {
+    /// Whether a part that rests on an evidence gives a number of it, where it has one: of nothing at
+    /// all it would say that there is some. A part that only names something may leave it to another.
+    fn gives(&self, range: &Range<usize>, part: &Part, evidence: &Evidence) -> bool {
+        let id = evidence.short();
+        let compares = |(one, other): &Pair<'_>| evidence.values.contains(one) || evidence.values.contains(other);
+        let gives = |(at, bound): (&usize, &Bound)| {
+            bound.evidence.contains(&id) && (bound.is_derived || !part.tells || range.contains(at))
+        };
+        evidence.values.is_empty() || self.bound.iter().any(gives) || self.compared.iter().any(compares)
+    }
+}
+
+/// Checks every part.
+pub fn check(reading: &Reading<'_>, cited: &[&Evidence], given: &Given<'_>, findings: &mut Findings) {
+    // Where a number is wrong, that is what is told.
+    let numbers = findings.reasons.is_empty();
     for at in 0..reading.segments.len() {
         let part = Part::of(reading, at);
         if part.is_empty(reading, at) {
             continue;
         }
-        if !computed {
+        if !given.computed {
             listed(reading, &part, at, findings);
         }
         let mut misses: Vec<Miss> = Vec::new();
-        let said = cited
-            .iter()
-            .filter(|evidence| !evidence.literature)
-            .any(|evidence| part.said_by(reading, at, evidence).map_err(|miss| misses.push(miss)).is_ok());
+        let said = cited.iter().filter(|evidence| !evidence.literature).any(|evidence| {
+            let said = part.said_by(reading, at, evidence).and_then(|()| {
+                let gives = !numbers || given.gives(&reading.segments[at], &part, evidence);
+                if gives { Ok(()) } else { Err(Miss::Number(evidence.text.clone())) }
+            });
+            said.map_err(|miss| misses.push(miss)).is_ok()
+        });
         if !said {
             report(misses, findings);
         }
@@ -41,6 +71,7 @@ pub fn says(reading: &Reading<'_>, segment: usize, evidence: &Evidence) -> Resul
         Miss::Subject(name) => format!("the number is not cited of {name}"),
         Miss::Word(word) => format!("what is cited of the number has no word {word:?}"),
         Miss::Negation => "what is cited of the number differs in a negation".to_owned(),
+        Miss::Number(text) => format!("its number is left out: \"{text}\""),
     })
 }
 
@@ -51,6 +82,7 @@ pub fn lacks(reading: &Reading<'_>, evidence: &Evidence) -> Option<String> {
         words: parts.iter().flat_map(|part| part.words.iter().cloned()).collect(),
         code: parts.iter().flat_map(|part| part.code.iter().cloned()).collect(),
         negated: false,
+        tells: true,
     };
     match all.says_all(&Said::of(reading, evidence)) {
         Err(Miss::Lacks(word)) => Some(format!("what is cited says {word:?}, which the sentence lacks")),
@@ -63,7 +95,9 @@ pub fn lacks(reading: &Reading<'_>, evidence: &Evidence) -> Option<String> {
 fn listed(reading: &Reading<'_>, part: &Part, segment: usize, findings: &mut Findings) {
     let number = reading.segments[segment].clone().any(|at| match &reading.tokens[at] {
         Token::Number(..) => !reading.is_named(at),
-        Token::Word(_) => reading.word(at).is_some_and(|word| lexicon::number_word(&word).is_some()),
+        Token::Word(_) => {
+            reading.counts_none(at) || reading.word(at).is_some_and(|word| lexicon::number_word(&word).is_some())
+        }
         _ => false,
     });
     if number || !part.words.is_empty() || !part.code.is_empty() {
@@ -93,6 +127,7 @@ enum Miss {
     Word(String),
     Lacks(String),
     Negation,
+    Number(String),
 }
 
 fn report(misses: Vec<Miss>, findings: &mut Findings) {
@@ -111,6 +146,10 @@ fn report(misses: Vec<Miss>, findings: &mut Findings) {
                 format!("it lacks {word:?}, without which the evidence says something else"),
             );
         }
+        Some(Miss::Number(text)) => {
+            let why = format!("what it cites is a number, and is nothing without it: give the number of \"{text}\"");
+            findings.refuse("number-left-out", why);
+        }
         Some(Miss::Negation) => {
             findings
                 .refuse("negation", "what it cites says it with a negation that it lacks, or without one that it has");
@@ -123,17 +162,22 @@ struct Part {
     words: BTreeSet<String>,
     code: Vec<String>,
     negated: bool,
+    /// Whether it says anything, and does not only name something.
+    tells: bool,
 }
 
 impl Part {
     fn of(reading: &Reading<'_>, segment: usize) -> Part {
         let range = reading.segments[segment].clone();
-        let mut part = Part { words: BTreeSet::new(), code: Vec::new(), negated: false };
+        let mut part = Part { words: BTreeSet::new(), code: Vec::new(), negated: false, tells: false };
         for at in range.clone() {
             match &reading.tokens[at] {
                 Token::Code(code) => part.code.push(code.clone()),
                 Token::Word(_) => {
                     let Some(word) = reading.word(at) else { continue };
+                    if reading.counts_none(at) {
+                        continue;
+                    }
                     if lexicon::is_negation(&word) {
                         part.negated = true;
                     } else if !is_checked_elsewhere(reading, &range, at, &word) {
@@ -143,6 +187,8 @@ impl Part {
                 _ => {}
             }
         }
+        let status = !reading.own(segment, Category::Status).is_empty();
+        part.tells = !part.words.is_empty() || !part.code.is_empty() || part.negated || status;
         part
     }
 
@@ -245,8 +291,10 @@ impl Said {
     fn of(reading: &Reading<'_>, evidence: &Evidence) -> Said {
         let theirs = Reading::of(&evidence.text, reading.lexicon, false);
         let (mut stems, mut code, mut negated) = (BTreeSet::new(), BTreeSet::new(), false);
-        for token in &theirs.tokens {
+        for (at, token) in theirs.tokens.iter().enumerate() {
             match token {
+                // The name of rows is no word: "confirm" is what nobody does.
+                Token::Word(_) if theirs.is_in(at, Category::Where) => {}
                 Token::Word(word) => {
                     let word = word.to_lowercase();
                     negated |= lexicon::is_negation(&word);

@@ -6,7 +6,7 @@
 //! 1. every id it cites is one of the run's, and whatever it names is in what it cites;
 //! 2. every number, in digits or in words, is a cited one or a declared expression of cited ones,
 //!    within half of its last digit, in a unit of the same kind, and belongs to what that part of the
-//!    sentence names;
+//!    sentence names; enough of it is shown, and what rests on a number gives it;
 //! 3. every comparison has two cited numbers behind it that differ that way, and "significant" two
 //!    intervals that do not meet;
 //! 4. it gives no cause, and its other words are those of one cited evidence, negations included;
@@ -14,6 +14,7 @@
 
 mod compare;
 mod cover;
+mod digits;
 mod numbers;
 mod reading;
 
@@ -131,10 +132,10 @@ fn rule(draft: &Draft, reading: &Reading<'_>, cited: &[&Evidence], findings: &mu
     names(reading, cited, findings);
     let derived = numbers::derived(draft, reading, cited, findings);
     let bound = numbers::bind(reading, cited, &derived, findings);
-    compare::check(reading, cited, &bound, findings);
+    let compared = compare::check(reading, cited, &bound, findings);
     causes(reading, findings);
     let computed = compare::comparisons(reading) > 0 || bound.values().any(|bound| bound.is_derived);
-    cover::check(reading, cited, computed, findings);
+    cover::check(reading, cited, &cover::Given { bound: &bound, compared, computed }, findings);
     bound.values().map(|bound| bound.told.clone()).collect()
 }
 

@@ -23,6 +23,8 @@ pub struct Derived {
     operation: Operation,
     value: Typed,
     operands: Vec<BTreeSet<Tag>>,
+    /// The short names of the evidence of its numbers.
+    evidence: Vec<String>,
     /// What the evidence of its numbers says, and the sentence does not.
     lacks: Option<String>,
 }
@@ -35,6 +37,12 @@ pub struct Bound {
     pub is_difference: bool,
     /// Whether it was computed.
     pub is_derived: bool,
+    /// The short names of the evidence that it is of.
+    pub evidence: Vec<String>,
+    /// The number as the sentence shows it, in the unit that it has there.
+    pub shown: Exact,
+    /// How many of that unit one of ours is.
+    pub factor: BigRational,
     /// For people.
     pub told: String,
 }
@@ -110,7 +118,8 @@ pub fn derived(draft: &Draft, reading: &Reading<'_>, cited: &[&Evidence], findin
                 let operands = expression.of.iter().filter_map(|of| tags(cited, &of.evidence, &of.value)).collect();
                 let used = cited.iter().filter(|one| expression.of.iter().any(|of| of.evidence == one.short()));
                 let lacks = used.filter_map(|evidence| super::cover::lacks(reading, evidence)).next();
-                all.push(Derived { operation: expression.operation, value, operands, lacks });
+                let evidence = expression.of.iter().map(|of| of.evidence.clone()).collect();
+                all.push(Derived { operation: expression.operation, value, operands, evidence, lacks });
             }
             Err(why) => findings.refuse("bad-expression", format!("{expression}: {why}")),
         }
@@ -140,7 +149,9 @@ pub fn bind(
         let computed = derived.iter().find_map(|derived| {
             fits(reading, &seen, &derived.value, Some(derived)).map_err(|miss| misses.push(miss)).ok()?;
             let told = format!("{} = {} = {}", seen.lexeme, derived.value.number, derived.value.name);
-            Some(Bound { value: derived.value.clone(), is_difference: derived.is_change(), is_derived: true, told })
+            let (value, evidence) = (derived.value.clone(), derived.evidence.clone());
+            let (shown, factor) = (seen.shown.clone(), unit_of(reading, &seen).1);
+            Some(Bound { value, is_difference: derived.is_change(), is_derived: true, evidence, shown, factor, told })
         });
         let found = computed.or_else(|| {
             given.by_ref().filter(|_| !seen.is_multiple).find_map(|(evidence, value)| {
@@ -148,7 +159,9 @@ pub fn bind(
                 fits.map_err(|miss| misses.push(miss)).ok()?;
                 let told = format!("{} = {} ({}/{})", seen.lexeme, value.number, evidence.short(), value.name);
                 let is_difference = value.unit == Unit::Points;
-                Some(Bound { value: value.clone(), is_difference, is_derived: false, told })
+                let (value, evidence) = (value.clone(), vec![evidence.short()]);
+                let (shown, factor) = (seen.shown.clone(), unit_of(reading, &seen).1);
+                Some(Bound { value, is_difference, is_derived: false, evidence, shown, factor, told })
             })
         });
         match found {
@@ -156,6 +169,7 @@ pub fn bind(
             None => report(&seen, misses, findings),
         }
     }
+    super::digits::alike(&all, findings);
     all
 }
 
@@ -171,7 +185,9 @@ fn seen(reading: &Reading<'_>, findings: &mut Findings) -> Vec<Seen> {
             }
             Token::Word(word) => {
                 let lower = word.to_lowercase();
-                let (whole, multiple) = (lexicon::number_word(&lower), lexicon::multiple_word(&lower));
+                let none = reading.counts_none(at).then(BigRational::default);
+                let whole = none.or_else(|| lexicon::number_word(&lower));
+                let multiple = lexicon::multiple_word(&lower);
                 let is_multiple = whole.is_none();
                 let Some(value) = whole.or(multiple) else { continue };
                 if last_word == at.checked_sub(1) && last_word.is_some() {
@@ -209,6 +225,7 @@ enum Miss {
     Subject(String),
     Sign(String),
     Digits { most: u32, instead: String },
+    Few(String),
 }
 
 fn fits(reading: &Reading<'_>, seen: &Seen, value: &Typed, derived: Option<&Derived>) -> Result<(), Miss> {
@@ -242,7 +259,9 @@ fn fits(reading: &Reading<'_>, seen: &Seen, value: &Typed, derived: Option<&Deri
     if magnitude && !compares(reading) {
         return Err(Miss::Sign(format!("{} is less than nothing, and nothing says so", value.number)));
     }
-    digits(seen, &number, &factor)
+    digits(seen, &number, &factor)?;
+    super::digits::enough(&seen.shown, &number, &value.unit, &factor)
+        .map_err(|why| Miss::Few(format!("{} {why}", seen.lexeme)))
 }
 
 /// A hundred percent, or none at all: that is said of all or none, and not of nearly so many.
@@ -402,6 +421,7 @@ fn report(seen: &Seen, misses: Vec<Miss>, findings: &mut Findings) {
         Some(Miss::Unit(why)) => findings.refuse("wrong-unit", why),
         Some(Miss::Subject(why)) => findings.refuse("wrong-subject", why),
         Some(Miss::Sign(why)) => findings.refuse("wrong-direction", why),
+        Some(Miss::Few(why)) => findings.refuse("too-few-digits", why),
         Some(Miss::Digits { most, instead }) => {
             let why = format!("{lexeme} shows more than the {most} digits after the point that are known");
             findings.weaken("too-many-digits", why, lexeme, &instead);

@@ -46,12 +46,25 @@ impl<'l> Reading<'l> {
         self.mentions.iter().any(|mention| (mention.at..mention.at + mention.length).contains(&at))
     }
 
+    /// Whether a token is part of a name of that category.
+    pub fn is_in(&self, at: usize, category: Category) -> bool {
+        let mut of = self.mentions.iter().filter(|mention| mention.tag.0 == category);
+        of.any(|mention| (mention.at..mention.at + mention.length).contains(&at))
+    }
+
     /// A word that is no part of a name, in lower case.
     pub fn word(&self, at: usize) -> Option<String> {
         match self.tokens.get(at)? {
             Token::Word(word) if !self.is_named(at) => Some(word.to_lowercase()),
             _ => None,
         }
+    }
+
+    /// Whether a word is a "no" that counts: `no experiments`, `no valid candidates`.
+    pub fn counts_none(&self, at: usize) -> bool {
+        let next = (at + 1..self.tokens.len()).find(|at| !self.is_named(*at));
+        self.word(at).as_deref() == Some("no")
+            && next.and_then(|at| self.word(at)).is_some_and(|word| lexicon::is_counted(&word))
     }
 
     /// What is quoted.

@@ -102,6 +102,20 @@ pub fn ruled(corpus: &Corpus, draft: &Draft) -> String {
     }
 }
 
+/// Rules on each sentence, and compares with what is to be ruled.
+pub fn table(rows: &[(&str, &[&str], &[&str], &str)]) {
+    let run = Run::of(1);
+    let corpus = run.corpus();
+    let wrong: Vec<String> = rows
+        .iter()
+        .filter_map(|(text, cites, using, expected)| {
+            let found = ruled(&corpus, &draft(&corpus, text, cites, using));
+            (found != *expected).then(|| format!("{text}\n  expected {expected}\n  found    {found}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 const REPORT: &str = r#"{"kind":"evolve","run":"RUN","status":"complete","stop":"stagnation","why":"nothing better came",
 "before":{"bytes":30,"commit":"BEFORE","id":"x","individual":"i0000"},
 "after":{"bytes":19,"commit":"AFTER","id":"y","individual":"i0002"},
