@@ -96,7 +96,7 @@ impl Work<'_> {
     /// nearly always the same.
     fn in_few_folds<'f>(&self, ruled: &Ruled<'_>, folds: &'f [Vec<usize>]) -> Result<Ruled<'f>, Fault> {
         let &Ruled { ref program, steps, optimize, .. } = ruled;
-        let (without, held_out) = match folds.len() == ruled.folds.len() || self.is_taught() {
+        let (without, held_out) = match folds == ruled.folds || self.is_taught() {
             true => (ruled.without.clone(), ruled.held_out.clone()),
             false => {
                 let found = synthesize(self.config, self.hints, self.known, folds, 1)?;
@@ -109,13 +109,14 @@ impl Work<'_> {
     }
 
     fn kept_to_branches(&self, ruled: &Ruled<'_>) -> Result<Kept, Fault> {
-        for least in LEAST.into_iter().chain([NO_BRANCH]) {
+        let kept = |least, held_out| Kept { how: How::Branches(least, ruled.held_out.clone()), held_out };
+        for least in LEAST {
             let held_out = self.kept_to_branches_fold_by_fold(ruled, least)?;
-            if least == NO_BRANCH || !Tally::of(&held_out).exceeds_as_counted(self.contract) {
-                return Ok(Kept { how: How::Branches(least, ruled.held_out.clone()), held_out });
+            if !Tally::of(&held_out).exceeds_as_counted(self.contract) {
+                return Ok(kept(least, held_out));
             }
         }
-        Err(crate::fault("bad-output", "no way to keep a rule was tried"))
+        Ok(kept(NO_BRANCH, self.kept_to_branches_fold_by_fold(ruled, NO_BRANCH)?))
     }
 
     fn kept_to_branches_fold_by_fold(&self, ruled: &Ruled<'_>, least: u32) -> Result<Vec<Scored>, Fault> {

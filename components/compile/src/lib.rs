@@ -176,7 +176,8 @@ fn compiled(
         None => return Ok(None),
     };
     // Of few, each by itself, where that costs no more than one search may: it says the most.
-    if known.len() < FEW && steps.saturating_mul(known.len() as u64) <= config.steps {
+    let is_cheap = steps.saturating_mul(known.len() as u64) <= config.steps;
+    if config.synth == Synth::Enum && known.len() < FEW && is_cheap {
         folds = folds::folds(&inputs, known.len(), config.seed);
     }
     let best = Best { candidate, wrong: &wrong, max_ppm: hints.wrong_max_ppm, steps };

@@ -85,7 +85,8 @@ const SIZE_COST: u32 = 32;
 /// may put it elsewhere.
 const PLACE_COST: u32 = 4;
 
-/// What it costs more that a keyword begins or ends with digits: these are a part of a number, more often than of a name.
+/// What it costs more that a keyword begins or ends with digits: these are a part of a number, more often
+/// than of a name.
 const DIGITS_COST: u32 = 4;
 
 /// The most texts that are related with each other.
@@ -258,7 +259,7 @@ fn bits_of(keywords: &[(String, bool)], texts: &[Option<String>]) -> Vec<u32> {
     order.sort_by_key(|&(count, index)| (std::cmp::Reverse(count), index));
     let mut bits = vec![0; keywords.len()];
     for (place, (_, index)) in order.into_iter().enumerate() {
-        bits[index] = 4 + (2 * log2(place as u64 + 2) / LOG_UNIT) as u32 / 2;
+        bits[index] = 4 + (log2(place as u64 + 2) / LOG_UNIT) as u32;
     }
     bits
 }
