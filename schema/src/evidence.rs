@@ -2,7 +2,7 @@
 
 use auto_json::{Canonical, Value};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 use crate::ir::{Capability, MemoryEffect};
 
 /// One distinct recorded input, with every output seen for it. Lists of observations are
@@ -109,8 +109,14 @@ fn run(run: &Run) -> String {
 /// `[{"errors": n, "input": …, "outputs": [{"count": n, "output": …}, …]}, …]` in the
 /// order of the list. Which runs showed it does not matter.
 pub fn evidence_id(observations: &[Observation]) -> Digest {
-    let items: Vec<String> = observations.iter().map(item).collect();
-    Digest::of(format!("[{}]", items.join(",")).as_bytes())
+    let mut hasher = Hasher::new();
+    hasher.update("[");
+    for (index, observation) in observations.iter().enumerate() {
+        hasher.update(if index == 0 { "" } else { "," });
+        hasher.update(item(observation));
+    }
+    hasher.update("]");
+    hasher.finish()
 }
 
 fn item(observation: &Observation) -> String {

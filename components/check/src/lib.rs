@@ -35,7 +35,8 @@ impl wit::Guest for Component {
         let (mut checked, mut agreeing) = (0, 0);
         let mut first: Option<wit::Counterexample> = None;
         let mut smallest: Option<wit::Counterexample> = None;
-        for row in auto_kit::rows(&on)? {
+        for row in auto_kit::rows(on) {
+            let row = row?;
             // The most frequent output, the first of several.
             let most = row.outputs.iter().rev().max_by_key(|(_, count)| *count);
             let Some((expected, _)) = most else { continue };

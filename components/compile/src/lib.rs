@@ -33,6 +33,8 @@ mod teacher;
 mod trust;
 mod wire;
 
+use std::borrow::Cow;
+
 use auto_json::Value;
 use auto_schema::contract::{Contract, Divergent, Match};
 use auto_schema::ir::{Body, Graph};
@@ -125,9 +127,9 @@ fn compiled(
     report: &mut Report,
 ) -> Result<Option<Draft>, Fault> {
     let known = trainable(contract, observations, report);
-    let taught = match contract.acceptance.divergent {
-        Divergent::Weighted => with_examples(contract, observations, |one| unfailing(one).then(|| one.clone())),
-        Divergent::Refuse | Divergent::MostCommon => known.clone(),
+    let taught: Cow<[Observation]> = match contract.acceptance.divergent {
+        Divergent::Weighted => with_examples(contract, observations, |one| unfailing(one).then(|| one.clone())).into(),
+        Divergent::Refuse | Divergent::MostCommon => Cow::Borrowed(known.as_slice()),
     };
     if !observations.iter().any(|one| settled(one) || taught.iter().any(|taught| taught.input == one.input)) {
         report.refused("evidence", "no observation has a single recorded output; record more runs, or check the scope");

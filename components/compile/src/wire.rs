@@ -18,13 +18,11 @@ pub fn synthesis(on: &[&Observation], hints: &Hints, budget: &Budget) -> String 
         .with("start", texts(&hints.start))
         .with("wrong_max_ppm", hints.wrong_max_ppm);
     let budget = Record::new().with("steps", budget.steps).with("candidates", budget.candidates);
-    let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
-    Value::List(vec![observations.into(), hints.into(), budget.into()]).canonical().into_string()
+    arguments(on, [hints.into(), budget.into()])
 }
 
 /// The arguments of `auto:pass/distill#train`.
 pub fn training(on: &[&Observation], options: &Options) -> String {
-    let observations: Vec<Value> = on.iter().map(|observation| self::observation(observation)).collect();
     let options = Record::new()
         .with("input_type", options.input_type.as_str())
         .with("output_type", options.output_type.as_str())
@@ -32,7 +30,23 @@ pub fn training(on: &[&Observation], options: &Options) -> String {
         .with("steps", options.steps)
         .with("max_bytes", options.max_bytes)
         .with("given", options.given.iter().map(given).collect::<Vec<Value>>());
-    Value::List(vec![observations.into(), options.into()]).canonical().into_string()
+    arguments(on, [options.into()])
+}
+
+/// Observations, which may be many and are written one by one, and what comes after them.
+fn arguments<const N: usize>(on: &[&Observation], rest: [Value; N]) -> String {
+    let mut text = String::from("[[");
+    for (index, one) in on.iter().enumerate() {
+        text.push_str(if index == 0 { "" } else { "," });
+        text.push_str(observation(one).canonical().as_str());
+    }
+    text.push(']');
+    for value in rest {
+        text.push(',');
+        text.push_str(value.canonical().as_str());
+    }
+    text.push(']');
+    text
 }
 
 fn given(given: &Given) -> Value {

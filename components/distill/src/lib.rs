@@ -41,10 +41,10 @@ use part::Problem;
 const ROWS_PER_CLASS: usize = 2;
 
 /// Trains; see `wit/pass/distill.wit` for the faults.
-pub fn train(on: &[types::Observation], options: &Options) -> Result<Trained, Fault> {
+pub fn train(on: Vec<types::Observation>, options: &Options) -> Result<Trained, Fault> {
     let input = type_text(&options.input_type, "/options/input-type")?;
     let output = type_text(&options.output_type, "/options/output-type")?;
-    let rows = rows(on)?;
+    let rows: Vec<Row> = rows(on).collect::<Result<_, _>>()?;
     let examples: Vec<Example> = rows.iter().filter(|row| row.errors == 0).flat_map(Example::of).collect();
     if examples.is_empty() {
         return Err(Fault::new("no-observations", "a model needs inputs with a recorded output and no error"));
@@ -163,7 +163,7 @@ pub struct Component;
 
 impl bindings::exports::auto::pass::distill::Guest for Component {
     fn train(on: Vec<types::Observation>, options: Options) -> Result<Trained, Fault> {
-        train(&on, &options)
+        train(on, &options)
     }
 }
 

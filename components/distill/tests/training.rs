@@ -43,11 +43,11 @@ fn questions() -> Vec<Observation> {
 }
 
 fn trained(on: &[Observation], options: &Options) -> Trained {
-    train(on, options).unwrap_or_else(|fault| panic!("{}: {}", fault.code, fault.message))
+    train(on.to_vec(), options).unwrap_or_else(|fault| panic!("{}: {}", fault.code, fault.message))
 }
 
 fn refusal(on: &[Observation], input: &str, output: &str) -> Fault {
-    train(on, &options(input, output)).expect_err("refused")
+    train(on.to_vec(), &options(input, output)).expect_err("refused")
 }
 
 fn answer(graph: &[u8], input: &str) -> Value {
@@ -196,7 +196,7 @@ fn what_cannot_be_trained_is_refused_with_the_cause() {
     assert_eq!(refusal(&nothing, "json", "json").code, "no-text");
     assert_eq!(refusal(&questions(), "texts", "text").code, "bad-type");
     let small = Options { max_bytes: 100, ..options("text", "text") };
-    assert_eq!(train(&questions(), &small).expect_err("refused").code, "too-large");
+    assert_eq!(train(questions(), &small).expect_err("refused").code, "too-large");
     let mut bad = questions();
     bad[0].input = "{".to_owned();
     assert_eq!(refusal(&bad, "text", "text").code, "bad-json");

@@ -44,9 +44,9 @@ impl wit::Guest for Component {
     fn synthesize(on: Vec<types::Observation>, hints: wit::Hints, budget: wit::Budget) -> Result<wit::Search, Fault> {
         let input = type_text(&hints.input_type, "/hints/input-type")?;
         let output = type_text(&hints.output_type, "/hints/output-type")?;
-        let Read { examples, places, mut unlabelled } = read(&on)?;
+        let Read { examples, places, mut unlabelled } = read(on)?;
         for (index, text) in hints.unlabelled.iter().enumerate() {
-            unlabelled.push(json(text, &format!("/hints/unlabelled/{index}"))?);
+            unlabelled.push(json(text, format_args!("/hints/unlabelled/{index}"))?);
         }
         let start = hints.start.iter().filter_map(|text| auto_lang::parse(text).ok());
         let start: Vec<_> = start.filter(|program| auto_lang::type_of(program, &input).is_ok()).collect();
@@ -91,9 +91,10 @@ struct Read {
     unlabelled: Vec<auto_json::Value>,
 }
 
-fn read(on: &[types::Observation]) -> Result<Read, Fault> {
+fn read(on: Vec<types::Observation>) -> Result<Read, Fault> {
     let (mut examples, mut places, mut unlabelled) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, mut row) in auto_kit::rows(on)?.into_iter().enumerate() {
+    for (index, row) in auto_kit::rows(on).enumerate() {
+        let mut row = row?;
         let place = format!("/on/{index}/outputs");
         match (row.outputs.pop(), row.outputs.len()) {
             (None, _) => unlabelled.push(row.input),

@@ -65,7 +65,7 @@ impl Hearings {
     fn read(evidence: &wit::Evidence) -> Result<Hearings, Fault> {
         let mut hearings = Hearings::default();
         for (index, ruled) in evidence.rulings.iter().enumerate() {
-            let text = |text: &str, key: &str| json(text, &format!("/rulings/{index}/{key}"));
+            let text = |text: &str, key: &str| json(text, format_args!("/rulings/{index}/{key}"));
             let ruling = match &ruled.ruling {
                 wit::Ruling::Holds => Ruling::Holds,
                 wit::Ruling::Broken(why) => Ruling::Broken(why.clone()),
@@ -75,7 +75,7 @@ impl Hearings {
             hearings.rule(ruled.property as usize, input, output, ruling);
         }
         for (index, opinion) in evidence.opinions.iter().enumerate() {
-            let text = |text: &str, key: &str| json(text, &format!("/opinions/{index}/{key}"));
+            let text = |text: &str, key: &str| json(text, format_args!("/opinions/{index}/{key}"));
             let (input, expected) = (text(&opinion.input, "input")?, text(&opinion.expected, "expected")?);
             hearings.opine(input, expected, text(&opinion.output, "output")?, opinion.same);
         }
@@ -175,8 +175,8 @@ impl Evidence {
                 malformed: reference.malformed,
             }),
             wit::Subject::Artifact(candidate) => Subject::Artifact(Candidate {
-                replays: candidate.replays.iter().enumerate().map(replay).collect::<Result<_, _>>()?,
-                held_out: candidate.held_out.iter().enumerate().map(scored).collect::<Result<_, _>>()?,
+                replays: candidate.replays.into_iter().enumerate().map(replay).collect::<Result<_, _>>()?,
+                held_out: candidate.held_out.into_iter().enumerate().map(scored).collect::<Result<_, _>>()?,
                 capabilities: candidate.capabilities,
                 guarded: candidate.guarded,
                 size: candidate.size,
@@ -185,33 +185,37 @@ impl Evidence {
                 latency_us_p95: candidate.latency_us_p95,
             }),
         };
-        Ok(Evidence { observations: auto_kit::rows(&evidence.observations)?, subject, hearings })
+        Ok(Evidence {
+            observations: auto_kit::rows(evidence.observations).collect::<Result<_, _>>()?,
+            subject,
+            hearings,
+        })
     }
 }
 
-fn replay((index, replay): (usize, &types::Replay)) -> Result<Replay, Fault> {
-    let input = json(&replay.input, &format!("/replays/{index}/input"))?;
-    Ok(Replay { input, outcome: outcome(&replay.outcome), steps: replay.steps })
+fn replay((index, replay): (usize, types::Replay)) -> Result<Replay, Fault> {
+    let input = json(&replay.input, format_args!("/replays/{index}/input"))?;
+    Ok(Replay { input, outcome: outcome(replay.outcome), steps: replay.steps })
 }
 
-fn scored((index, scored): (usize, &types::Scored)) -> Result<Scored, Fault> {
+fn scored((index, scored): (usize, types::Scored)) -> Result<Scored, Fault> {
     Ok(Scored {
         fold: scored.fold,
-        input: json(&scored.input, &format!("/held-out/{index}/input"))?,
-        expected: json(&scored.expected, &format!("/held-out/{index}/expected"))?,
-        outcome: outcome(&scored.outcome),
+        input: json(&scored.input, format_args!("/held-out/{index}/input"))?,
+        expected: json(&scored.expected, format_args!("/held-out/{index}/expected"))?,
+        outcome: outcome(scored.outcome),
     })
 }
 
 /// An answer that is not JSON is a failure of the artifact, not of the evidence.
-fn outcome(outcome: &types::Outcome) -> Outcome {
+fn outcome(outcome: types::Outcome) -> Outcome {
     match outcome {
-        types::Outcome::Answer(text) => match Value::parse(text) {
+        types::Outcome::Answer(text) => match Value::parse(&text) {
             Ok(value) => Outcome::Answer(value),
             Err(error) => Outcome::Failed(format!("the answer is not JSON: {error}")),
         },
-        types::Outcome::Abstain(novelty) => Outcome::Abstain(novelty.reason.clone(), novelty.score, novelty.limit),
-        types::Outcome::Request(effect) => Outcome::Request(effect.capability.clone()),
-        types::Outcome::Failed(why) => Outcome::Failed(why.clone()),
+        types::Outcome::Abstain(novelty) => Outcome::Abstain(novelty.reason, novelty.score, novelty.limit),
+        types::Outcome::Request(effect) => Outcome::Request(effect.capability),
+        types::Outcome::Failed(why) => Outcome::Failed(why),
     }
 }

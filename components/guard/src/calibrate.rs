@@ -26,20 +26,18 @@ pub struct HeldOut {
 }
 
 /// Puts a guard that was calibrated on the witnesses into a valid program. A program that
-/// has one gets its checks replaced. The same arguments give the same graph. A witness that is
+/// has one gets its checks replaced. The same arguments give the same graph, witnesses in any order. A witness that is
 /// there several times was seen as often.
 ///
 /// `quantile` is the share of inputs like the witnesses that the sketches must admit, in
 /// parts per million. Where `held_out` is empty, each witness is scored against the
 /// others. Faults: `no-observations`, `bad-graph`.
 pub fn calibrate(witnesses: &[Value], program: Graph, held_out: &[HeldOut], quantile: u32) -> Result<Graph, Fault> {
-    let mut witnesses: Vec<Value> = witnesses.to_vec();
-    witnesses.sort_unstable();
     if witnesses.is_empty() {
         return Err(Fault::new("no-observations", "a guard needs at least one input with a recorded output"));
     }
-    let profile = Profile::of(&witnesses);
-    let (limit, sketches) = sketches(&profile.texts, &witnesses, held_out, quantile.min(PPM));
+    let profile = Profile::of(witnesses);
+    let (limit, sketches) = sketches(&profile.texts, witnesses, held_out, quantile.min(PPM));
     let name = if sketches.is_empty() && !profile.texts.is_empty() {
         "guard by profile alone: the witnesses' texts have too little in common"
     } else {

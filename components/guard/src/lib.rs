@@ -50,12 +50,14 @@ impl wit::Guest for Component {
         held_out: Vec<types::Scored>,
         policy: wit::Policy,
     ) -> Result<Vec<u8>, Fault> {
-        let rows = auto_kit::rows(&on)?;
         // An input that was only ever an error shows nothing about what can be answered. One with
         // several outputs is as many witnesses: a reply that different things came of was
         // given in different places.
-        let seen = |row: auto_kit::Row| std::iter::repeat_n(row.input, row.outputs.len());
-        let witnesses: Vec<Value> = rows.into_iter().flat_map(seen).collect();
+        let mut witnesses: Vec<Value> = Vec::with_capacity(on.len());
+        for (number, one) in on.into_iter().enumerate() {
+            let input = json(&one.input, format_args!("/on/{number}/input"))?;
+            witnesses.extend(std::iter::repeat_n(input, one.outputs.len()));
+        }
         let held_out = held_out.iter().enumerate().map(read_held_out).collect::<Result<Vec<_>, _>>()?;
         let guarded = calibrate(&witnesses, auto_kit::graph(&program)?, &held_out, policy.quantile)?;
         guarded.to_bytes().map_err(|violations| {
@@ -116,24 +118,24 @@ impl wit_narrow::Guest for Component {
 }
 
 fn read_known(known: &[String]) -> Result<Vec<Value>, Fault> {
-    known.iter().enumerate().map(|(index, input)| json(input, &format!("/known/{index}"))).collect()
+    known.iter().enumerate().map(|(index, input)| json(input, format_args!("/known/{index}"))).collect()
 }
 
 fn read_answer((index, row): (usize, &types::Scored)) -> Result<Answer, Fault> {
     let answer = match &row.outcome {
-        types::Outcome::Answer(answer) => Some(json(answer, &format!("/held-out/{index}/outcome"))?),
+        types::Outcome::Answer(answer) => Some(json(answer, format_args!("/held-out/{index}/outcome"))?),
         types::Outcome::Abstain(_) => None,
         // What fails is not right.
         _ => Some(Value::Null),
     };
-    let input = json(&row.input, &format!("/held-out/{index}/input"))?;
-    let expected = json(&row.expected, &format!("/held-out/{index}/expected"))?;
+    let input = json(&row.input, format_args!("/held-out/{index}/input"))?;
+    let expected = json(&row.expected, format_args!("/held-out/{index}/expected"))?;
     Ok(Answer { input, expected, answer })
 }
 
 fn read_held_out((index, row): (usize, &types::Scored)) -> Result<HeldOut, Fault> {
-    let input = json(&row.input, &format!("/held-out/{index}/input"))?;
-    let expected = json(&row.expected, &format!("/held-out/{index}/expected"))?;
+    let input = json(&row.input, format_args!("/held-out/{index}/input"))?;
+    let expected = json(&row.expected, format_args!("/held-out/{index}/expected"))?;
     // What is no JSON is no answer; whether the artifact may give it is the gate's matter.
     let wrong = match &row.outcome {
         types::Outcome::Answer(answer) => Value::parse(answer).is_ok_and(|answer| answer != expected),

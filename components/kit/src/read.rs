@@ -1,5 +1,8 @@
 //! Readers: from what crosses a pass's boundary to values, or to a fault that says where.
 
+use std::borrow::Borrow;
+use std::fmt::Display;
+
 use auto_json::Value;
 use auto_schema::ir::Graph;
 use auto_schema::types::Type;
@@ -7,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::Fault;
-use crate::types::Observation;
+use crate::types::{Observation, Witness};
 
 /// An observation whose texts were read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,23 +34,25 @@ impl Row {
 }
 
 /// Reads a JSON text. Fault: `bad-json`, at `place`.
-pub fn json(text: &str, place: &str) -> Result<Value, Fault> {
-    Value::parse(text).map_err(|error| Fault::new("bad-json", error.to_string()).at(place))
+pub fn json(text: &str, place: impl Display) -> Result<Value, Fault> {
+    Value::parse(text).map_err(|error| Fault::new("bad-json", error.to_string()).at(place.to_string()))
 }
 
-/// Reads observations. Fault: `bad-json`, at a pointer such as `/on/3/outputs/0/output`.
-pub fn rows(on: &[Observation]) -> Result<Vec<Row>, Fault> {
-    let row = |(number, observation): (usize, &Observation)| {
-        let output = |(place, witness): (usize, &crate::types::Witness)| {
-            Ok((json(&witness.output, &format!("/on/{number}/outputs/{place}/output"))?, witness.count))
+/// Reads observations, one after the other. Those that are given, and not lent, are given up as they
+/// are read, so that many do not have to fit as texts and as values together. Fault: `bad-json`, at a
+/// pointer such as `/on/3/outputs/0/output`.
+pub fn rows(on: impl IntoIterator<Item: Borrow<Observation>>) -> impl Iterator<Item = Result<Row, Fault>> {
+    on.into_iter().enumerate().map(|(number, observation)| {
+        let observation = observation.borrow();
+        let output = |(place, witness): (usize, &Witness)| {
+            Ok((json(&witness.output, format_args!("/on/{number}/outputs/{place}/output"))?, witness.count))
         };
         Ok(Row {
-            input: json(&observation.input, &format!("/on/{number}/input"))?,
+            input: json(&observation.input, format_args!("/on/{number}/input"))?,
             outputs: observation.outputs.iter().enumerate().map(output).collect::<Result<_, Fault>>()?,
             errors: observation.errors,
         })
-    };
-    on.iter().enumerate().map(row).collect()
+    })
 }
 
 /// Reads a graph. Fault: `bad-graph`, with every violation, at the first one's place.

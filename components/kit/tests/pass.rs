@@ -24,7 +24,8 @@ impl Guest for Upper {
             return Err(Fault::new("bad-graph", "the program is not `upper`").at("0"));
         }
         let mut finding = Finding { checked: 0, agreeing: 0, counterexamples: Vec::new() };
-        for row in rows(&on)? {
+        for row in rows(on) {
+            let row = row?;
             let Some(expected) = row.settled() else { continue };
             let got = row.input.as_text().map(|text| Value::from(text.to_uppercase()));
             finding.checked += 1;

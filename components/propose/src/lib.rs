@@ -34,7 +34,7 @@ pub struct Component;
 impl wit::Guest for Component {
     fn propose(on: Vec<types::Observation>, task: wit::Task, refused: Vec<wit::Refusal>) -> Result<wit::Round, Fault> {
         auto_kit::report_panics(|text| log(&Level::Error, text));
-        let task = Task::read(&on, &task)?;
+        let task = Task::read(on, &task)?;
         let inquiry = teacher::Inquiry {
             system: prompt::SYSTEM.to_owned(),
             text: prompt::text(&task, &refused),
@@ -67,11 +67,12 @@ impl Task {
     /// anybody is asked.
     ///
     /// Faults: `bad-type`, `bad-json`, `no-observations`, `conflicting-observations`.
-    pub fn read(on: &[types::Observation], task: &wit::Task) -> Result<Task, Fault> {
+    pub fn read(on: Vec<types::Observation>, task: &wit::Task) -> Result<Task, Fault> {
         let input = type_text(&task.input_type, "/task/input-type")?;
         let output = type_text(&task.output_type, "/task/output-type")?;
         let mut examples = Vec::new();
-        for (index, row) in auto_kit::rows(on)?.into_iter().enumerate() {
+        for (index, row) in auto_kit::rows(on).enumerate() {
+            let row = row?;
             match row.outputs.as_slice() {
                 [] => {}
                 [(output, _)] => examples.push((row.input, output.clone())),

@@ -29,7 +29,8 @@ fn fault(fault: Fault) -> anyhow::Error {
 pub fn synthesize(on: &[Observation]) -> anyhow::Result<Vec<Candidate>> {
     let (input, output): (Type, Type) = (ty(INPUT)?, ty(OUTPUT)?);
     let mut examples = Vec::new();
-    for row in auto_kit::rows(on).map_err(fault)? {
+    for row in auto_kit::rows(on) {
+        let row = row.map_err(fault)?;
         let Some((output, _)) = row.outputs.into_iter().next() else { bail!("an input without output") };
         examples.push(Example { input: row.input, output });
     }
@@ -43,7 +44,8 @@ pub fn synthesize(on: &[Observation]) -> anyhow::Result<Vec<Candidate>> {
 
 /// What `guard` does without held-out rows.
 pub fn calibrate(on: &[Observation], program: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let witnesses: Vec<Value> = auto_kit::rows(on).map_err(fault)?.into_iter().map(|row| row.input).collect();
+    let input = |observation: &Observation| auto_kit::json(&observation.input, "/input").map_err(fault);
+    let witnesses = on.iter().map(input).collect::<anyhow::Result<Vec<Value>>>()?;
     let guarded = auto_guard::calibrate(&witnesses, auto_kit::graph(program).map_err(fault)?, &[], QUANTILE);
     guarded.map_err(fault)?.to_bytes().map_err(|_| anyhow!("not a graph"))
 }
@@ -51,12 +53,15 @@ pub fn calibrate(on: &[Observation], program: &[u8]) -> anyhow::Result<Vec<u8>> 
 /// What `check` does; how many rows agree.
 pub fn check(program: &[u8], on: &[Observation]) -> anyhow::Result<Val> {
     let program = Program::new(auto_kit::graph(program).map_err(fault)?).map_err(|error| anyhow!(error.message))?;
-    let rows = auto_kit::rows(on).map_err(fault)?;
-    let agrees = |row: &auto_kit::Row| {
+    let agrees = |row: auto_kit::Row| {
         let answer = program.run(&row.input, &mut |_| ());
         matches!((answer, row.outputs.first()), (Outcome::Answer(answer), Some((expected, _))) if answer == *expected)
     };
-    Ok(Val::U32(u32::try_from(rows.iter().filter(|row| agrees(row)).count())?))
+    let mut agreeing = 0;
+    for row in auto_kit::rows(on) {
+        agreeing += u32::from(agrees(row.map_err(fault)?));
+    }
+    Ok(Val::U32(agreeing))
 }
 
 /// What `emit` does.

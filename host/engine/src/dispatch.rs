@@ -167,7 +167,7 @@ impl Inner {
         }
         let (results, fuel) = self.made(call, args)?;
         self.audit(call, args, &results)?;
-        memo::write(&cache.memo, key, &results, fuel);
+        memo::write(&cache.memo, key, results.iter(), fuel);
         Ok(Answer { results, memo_hit: false })
     }
 

@@ -46,7 +46,7 @@ const TABLE: &[(&str, u64, u64, u64, u64)] = &[
     ("auto:pass/distill", 1000, 1024, 600, 64),
     ("auto:pass/check", 10, 512, 60, 64),
     ("auto:pass/explain", 10, 512, 60, 64),
-    ("auto:pass/guard", 10, 512, 60, 64),
+    ("auto:pass/guard", 20, 512, 120, 64),
     ("auto:pass/optimize", 10, 512, 60, 64),
     ("auto:pass/emit", 10, 512, 60, 64),
     ("auto:pass/gate", 20, 1024, 120, 64),
@@ -61,6 +61,10 @@ const STACK: u64 = 512 * KIB;
 const INSTANCES: u64 = 64;
 const DEPTH: u64 = 64;
 const VALUE: u64 = 64 * MIB;
+
+/// What is given recordings, replays and held-out answers at once, each of which may be as large
+/// as a value elsewhere.
+const GIVEN_ALL: &str = "auto:pass/gate";
 const LOG: u64 = MIB;
 
 /// The table, with what the user has set instead.
@@ -108,7 +112,7 @@ impl Limits {
             stack: self.stack.unwrap_or(STACK),
             instances: self.instances.unwrap_or(INSTANCES),
             depth: self.depth.unwrap_or(DEPTH),
-            value: self.value.unwrap_or(VALUE),
+            value: self.value.unwrap_or(if path == GIVEN_ALL { 3 * VALUE } else { VALUE }),
             log: self.log.unwrap_or(LOG),
         }
     }

@@ -2,6 +2,7 @@
 //! every input, under the limits of an artifact. The same module and inputs give the same
 //! outcomes, so they are kept in the memo; a failure by a limit is not.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -63,9 +64,7 @@ impl Inner {
             self.audit_module(module, inputs, exchanges, &limits, &ran.replays)?;
         }
         if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
-            let mut kept: Vec<Val> = ran.replays.iter().map(Replay::to_val).collect();
-            kept.push(Val::List(ran.asked.iter().map(wire::text).collect()));
-            memo::write(&cache.memo, key, &kept, 0);
+            memo::write(&cache.memo, key, Kept { ran: &ran, next: 0 }, 0);
         }
         self.record_sandbox(digest, &ran.replays, started, false);
         Ok(ran)
@@ -214,7 +213,35 @@ fn micros_of(module: &Module, input: &str, exchanges: &Exchanges) -> u64 {
     u64::try_from(spent.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What the memo keeps of a [`Ran`].
+/// What the memo keeps of a [`Ran`]: each replay, then what was asked for.
+struct Kept<'r> {
+    ran: &'r Ran,
+    next: usize,
+}
+
+impl Iterator for Kept<'_> {
+    type Item = Val;
+
+    fn next(&mut self) -> Option<Val> {
+        let Ran { replays, asked, .. } = self.ran;
+        let next = match self.next.cmp(&replays.len()) {
+            Ordering::Less => replays[self.next].to_val(),
+            Ordering::Equal => Val::List(asked.iter().map(wire::text).collect()),
+            Ordering::Greater => return None,
+        };
+        self.next += 1;
+        Some(next)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.ran.replays.len() + 1 - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Kept<'_> {}
+
+/// The inverse of [`Kept`].
 fn read(kept: &[Val]) -> Option<(Vec<Replay>, BTreeSet<String>)> {
     let (asked, replays) = kept.split_last()?;
     let replays = replays.iter().map(Replay::from_val).collect::<Option<Vec<_>>>()?;

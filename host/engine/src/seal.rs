@@ -7,6 +7,7 @@
 //! were recorded. That the program which gave it had not been shown the input is the driver's
 //! word, and so are the notes and the metered twin's steps; its digest is in the manifest.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -284,7 +285,7 @@ impl Court {
         for row in wire::as_list(held_out).unwrap_or_default() {
             let text = |name: &str| wire::field(row, name).and_then(wire::as_text).unwrap_or_default();
             let (input, expected) = (text("input"), text("expected"));
-            if !known.contains(&(input.to_owned(), expected.to_owned())) {
+            if !known.contains(&(input.into(), expected.into())) {
                 return refuse(input, "expects what was neither recorded nor promised");
             }
             if !seen.insert(input) {
@@ -300,11 +301,12 @@ impl Court {
     }
 
     /// Inputs with an output that was recorded or that an example promises.
-    fn known(&self) -> BTreeSet<(String, String)> {
+    fn known(&self) -> BTreeSet<(Cow<'_, str>, Cow<'_, str>)> {
         let recorded = self.observations.iter().flat_map(|seen| {
-            seen.outputs.iter().map(|(output, _)| (seen.input.as_str().to_owned(), output.as_str().to_owned()))
+            let input = seen.input.as_str();
+            seen.outputs.iter().map(move |(output, _)| (Cow::from(input), Cow::from(output.as_str())))
         });
-        let text = |value: &Value| value.canonical().into_string();
+        let text = |value: &Value| Cow::from(value.canonical().into_string());
         let examples = self.contract.examples.iter();
         recorded.chain(examples.map(|example| (text(&example.input), text(&example.output)))).collect()
     }

@@ -107,6 +107,15 @@ fn memory_runs_out_while_growing_and_while_starting() {
 }
 
 #[test]
+fn a_gate_may_be_given_what_was_recorded_run_and_held_out_each_as_large_as_a_value() {
+    let of = |limits: &Limits, interface: &str| limits.of(interface).value;
+    let default = Limits::default();
+    assert_eq!(of(&default, "auto:pass/gate@0.1.0"), 3 * of(&default, "auto:pass/guard@0.1.0"));
+    let set = Limits { value: Some(5), ..Limits::default() };
+    assert_eq!([of(&set, "auto:pass/gate@0.1.0"), of(&set, "auto:pass/guard@0.1.0")], [5, 5]);
+}
+
+#[test]
 fn a_trap_is_a_trap() {
     let fault = fault(Limits::default(), adder("1.0.0", "(i32.div_u (local.get $a) (i32.const 0))"));
     assert_eq!(fault.class, FaultClass::Trap);

@@ -20,14 +20,19 @@ impl Store {
     pub fn observations(&self, task: &str, scope: &Scope) -> Result<Vec<Observation>, StoreError> {
         let _snapshot = self.snapshot()?;
         let mut groups: HashMap<Digest, Group> = HashMap::new();
+        let mut places: HashMap<(Digest, Digest), usize> = HashMap::new();
         let mut left_out = LeftOut::of(scope);
         let mut keys = self.keys(task)?;
         let mut add = |(digest, input): (Digest, Input), output: Kept, failed: bool| {
             let group = groups.entry(digest).or_insert_with(|| Group::new(input));
             if failed {
                 group.errors += 1;
-            } else {
-                group.outputs.entry(output.digest).or_insert((output, 0)).1 += 1;
+                return;
+            }
+            let place = *places.entry((digest, output.digest)).or_insert(group.outputs.len());
+            match group.outputs.get_mut(place) {
+                Some((_, count)) => *count += 1,
+                None => group.outputs.push((output, 1)),
             }
         };
         self.whole_traces(task, |trace| {
@@ -56,6 +61,7 @@ impl Store {
             Ok(())
         })?;
         left_out.check(task)?;
+        drop(places);
         let mut observations =
             groups.into_values().map(|group| self.observation(group, &keys)).collect::<Result<Vec<_>, _>>()?;
         observations.sort_by(|a, b| a.input.cmp(&b.input));
@@ -64,7 +70,7 @@ impl Store {
 
     fn observation(&self, group: Group, keys: &Keys<'_>) -> Result<Observation, StoreError> {
         let output = |(output, count): (Kept, u32)| Ok((self.text(output.row)?, count));
-        let mut outputs = group.outputs.into_values().map(output).collect::<Result<Vec<_>, StoreError>>()?;
+        let mut outputs = group.outputs.into_iter().map(output).collect::<Result<Vec<_>, StoreError>>()?;
         outputs.sort();
         Ok(Observation { input: keys.text(group.input)?, outputs, errors: group.errors })
     }
@@ -132,13 +138,13 @@ impl Store {
 /// What was seen of one input.
 struct Group {
     input: Input,
-    outputs: HashMap<Digest, (Kept, u32)>,
+    outputs: Vec<(Kept, u32)>,
     errors: u32,
 }
 
 impl Group {
     fn new(input: Input) -> Group {
-        Group { input, outputs: HashMap::new(), errors: 0 }
+        Group { input, outputs: Vec::new(), errors: 0 }
     }
 }
 

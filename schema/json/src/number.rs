@@ -254,7 +254,7 @@ impl Ord for Number {
 }
 
 fn compare_magnitude(a: &Number, b: &Number) -> Ordering {
-    if a.coefficient == 0 || b.coefficient == 0 {
+    if a.exponent == b.exponent || a.coefficient == 0 || b.coefficient == 0 {
         return a.coefficient.cmp(&b.coefficient);
     }
     let (a_digits, b_digits) = (digits(a.coefficient) as i32, digits(b.coefficient) as i32);

@@ -117,13 +117,18 @@ pub fn sketch_insert(text: &[u8], bits: u32, table: &mut [u8]) {
     });
 }
 
-/// Gives the index of every three bytes in a row of the text in ASCII lowercase between
-/// its two marks: as many windows as the text has bytes.
 fn each_window(text: &[u8], bits: u32, mut each: impl FnMut(u32)) {
+    windows(text, |window| each(index(window, bits)));
+}
+
+/// Gives every three bytes in a row of the text in ASCII lowercase between its two marks: as many
+/// windows as the text has bytes.
+#[inline(always)]
+pub fn windows(text: &[u8], mut each: impl FnMut([u32; 3])) {
     let Some((&first, rest)) = text.split_first() else { return };
     let (mut a, mut b) = (BEFORE, u32::from(first.to_ascii_lowercase()));
     for c in rest.iter().map(|byte| u32::from(byte.to_ascii_lowercase())).chain([AFTER]) {
-        each(index([a, b, c], bits));
+        each([a, b, c]);
         (a, b) = (b, c);
     }
 }

@@ -1,21 +1,40 @@
 //! A value's bytes: self-describing, one form for each value, for memo keys, memo
 //! entries and journal records. Lists of bytes are kept as bytes.
 
+use std::borrow::Borrow;
+
 use wasmtime::component::Val;
 
 /// Stops [`decode`] at nesting that no type of a loaded component has.
 const MAX_NESTING: usize = 200;
 
-/// Appends the bytes of some values.
-pub fn encode(values: &[Val], out: &mut Vec<u8>) {
-    length(values.len(), out);
-    values.iter().for_each(|value| one(value, out));
+/// Takes bytes, one piece after the other.
+pub trait Sink {
+    /// Takes some.
+    fn put(&mut self, bytes: &[u8]);
 }
 
-fn one(value: &Val, out: &mut Vec<u8>) {
+impl Sink for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Hands over the bytes of some values.
+pub fn encode(values: &[Val], out: &mut impl Sink) {
+    encode_each(values.iter(), out);
+}
+
+/// [`encode`] of values that are made only when it is their turn.
+pub fn encode_each(values: impl ExactSizeIterator<Item: Borrow<Val>>, out: &mut impl Sink) {
+    length(values.len(), out);
+    values.for_each(|value| one(value.borrow(), out));
+}
+
+fn one(value: &Val, out: &mut impl Sink) {
     let mut put = |tag: u8, bytes: &[u8]| {
-        out.push(tag);
-        out.extend_from_slice(bytes);
+        out.put(&[tag]);
+        out.put(bytes);
     };
     match value {
         Val::Bool(value) => put(0, &[u8::from(*value)]),
@@ -31,16 +50,16 @@ fn one(value: &Val, out: &mut Vec<u8>) {
         Val::Float64(value) => put(10, &value.to_bits().to_le_bytes()),
         Val::Char(value) => put(11, &u32::from(*value).to_le_bytes()),
         Val::String(value) => {
-            out.push(12);
+            out.put(&[12]);
             text(value, out);
         }
         Val::List(items) => list(items, out),
         Val::Tuple(items) => {
-            out.push(15);
+            out.put(&[15]);
             encode(items, out);
         }
         Val::Record(fields) => {
-            out.push(16);
+            out.put(&[16]);
             length(fields.len(), out);
             for (name, value) in fields {
                 text(name, out);
@@ -48,28 +67,28 @@ fn one(value: &Val, out: &mut Vec<u8>) {
             }
         }
         Val::Variant(case, payload) => {
-            out.push(17);
+            out.put(&[17]);
             text(case, out);
             optional(payload, out);
         }
         Val::Enum(case) => {
-            out.push(18);
+            out.put(&[18]);
             text(case, out);
         }
         Val::Option(payload) => {
-            out.push(19);
+            out.put(&[19]);
             optional(payload, out);
         }
         Val::Result(Ok(payload)) => {
-            out.push(20);
+            out.put(&[20]);
             optional(payload, out);
         }
         Val::Result(Err(payload)) => {
-            out.push(21);
+            out.put(&[21]);
             optional(payload, out);
         }
         Val::Flags(names) => {
-            out.push(22);
+            out.put(&[22]);
             length(names.len(), out);
             names.iter().for_each(|name| text(name, out));
         }
@@ -79,41 +98,39 @@ fn one(value: &Val, out: &mut Vec<u8>) {
         | Val::Resource(_)
         | Val::Future(_)
         | Val::Stream(_)
-        | Val::ErrorContext(_) => out.push(255),
+        | Val::ErrorContext(_) => out.put(&[255]),
     }
 }
 
-fn list(items: &[Val], out: &mut Vec<u8>) {
-    let start = out.len();
-    if matches!(items.first(), Some(Val::U8(_))) {
-        out.push(14);
-        length(items.len(), out);
-        let bytes = items.iter().map_while(|item| if let Val::U8(byte) = item { Some(*byte) } else { None });
-        let before = out.len();
-        out.extend(bytes);
-        if out.len() - before == items.len() {
-            return;
+fn list(items: &[Val], out: &mut impl Sink) {
+    let byte = |item: &Val| if let Val::U8(byte) = item { Some(*byte) } else { None };
+    match items.iter().map(byte).collect::<Option<Vec<u8>>>() {
+        Some(bytes) if !bytes.is_empty() => {
+            out.put(&[14]);
+            length(bytes.len(), out);
+            out.put(&bytes);
         }
-        out.truncate(start);
+        _ => {
+            out.put(&[13]);
+            encode(items, out);
+        }
     }
-    out.push(13);
-    encode(items, out);
 }
 
-fn optional(payload: &Option<Box<Val>>, out: &mut Vec<u8>) {
-    out.push(u8::from(payload.is_some()));
+fn optional(payload: &Option<Box<Val>>, out: &mut impl Sink) {
+    out.put(&[u8::from(payload.is_some())]);
     if let Some(value) = payload {
         one(value, out);
     }
 }
 
-fn text(value: &str, out: &mut Vec<u8>) {
+fn text(value: &str, out: &mut impl Sink) {
     length(value.len(), out);
-    out.extend_from_slice(value.as_bytes());
+    out.put(value.as_bytes());
 }
 
-fn length(value: usize, out: &mut Vec<u8>) {
-    out.extend_from_slice(&(value as u64).to_le_bytes());
+fn length(value: usize, out: &mut impl Sink) {
+    out.put(&(value as u64).to_le_bytes());
 }
 
 /// Reads what [`encode`] wrote; `None` for any other bytes.

@@ -5,7 +5,7 @@
 mod binary;
 mod json;
 
-pub use binary::{decode, encode};
+pub use binary::{Sink, decode, encode, encode_each};
 pub use json::{Mismatch, from_json, to_json};
 
 use wasmtime::component::Val;
