@@ -20,6 +20,7 @@ pub(crate) struct Returned<'a> {
 
 impl Returned<'_> {
     /// Reads what `run` and `resume` return.
+    #[inline(always)]
     pub(crate) fn result(&self, at: u32) -> Result<Outcome, CallError> {
         let block = self.block::<32>(at)?;
         match (block[0], block[4]) {
@@ -56,6 +57,7 @@ impl Returned<'_> {
         Ok(Novelty { reason: self.text(word(block, 0), word(block, 4), "a reason")?.to_owned(), score, limit })
     }
 
+    #[inline(always)]
     fn json(&self, at: u32, length: u32, what: &str) -> Result<String, CallError> {
         let text = self.text(at, length, what)?;
         if self.checked {
@@ -68,11 +70,13 @@ impl Returned<'_> {
         Ok(text.to_owned())
     }
 
+    #[inline(always)]
     fn text(&self, at: u32, length: u32, what: &str) -> Result<&str, CallError> {
         let bytes = self.bytes(at, length, what)?;
         str::from_utf8(bytes).map_err(|error| bad(format!("{what} that is not UTF-8: {error}")))
     }
 
+    #[inline(always)]
     fn bytes(&self, at: u32, length: u32, what: &str) -> Result<&[u8], CallError> {
         let (start, length) = (at as usize, length as usize);
         start.checked_add(length).and_then(|end| self.memory.get(start..end)).ok_or_else(|| {
@@ -80,6 +84,7 @@ impl Returned<'_> {
         })
     }
 
+    #[inline(always)]
     fn block<const N: usize>(&self, at: u32) -> Result<&[u8; N], CallError> {
         if !at.is_multiple_of(4) {
             return Err(bad(format!("a result at {at}, which is not a multiple of 4")));

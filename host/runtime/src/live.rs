@@ -76,6 +76,7 @@ impl Live {
     }
 
     /// Calls `run`.
+    #[inline(always)]
     pub(crate) fn run(&mut self, module: &Module, input: &str, checked: bool) -> Result<Outcome, CallError> {
         self.begin(module, input.len())?;
         let at = self.place_input(input.as_bytes(), module)?;
@@ -123,6 +124,7 @@ impl Live {
     }
 
     /// Checks the size of the arguments and gives the call its own limits.
+    #[inline(always)]
     fn begin(&mut self, module: &Module, input: usize) -> Result<(), CallError> {
         check_input(module.sandbox.limits(), input)?;
         check_nothing(module.sandbox.limits())?;
@@ -134,7 +136,7 @@ impl Live {
     /// Puts the input of a call where the guest wants it. Code of our emit begins each call with an
     /// empty arena at the same place, and takes an input that was put there unasked; so it is
     /// asked once, and again for what needs more memory than there is.
-    #[inline]
+    #[inline(always)]
     fn place_input(&mut self, bytes: &[u8], module: &Module) -> Result<u32, CallError> {
         if let Some(at) = self.inputs_at {
             let rest = self.memory.data_mut(&mut self.store).get_mut(at as usize..);
@@ -150,6 +152,7 @@ impl Live {
     }
 
     /// Puts bytes where the guest wants them.
+    #[cold]
     fn place(&mut self, bytes: &[u8], module: &Module) -> Result<u32, CallError> {
         let size = length(bytes);
         let at = self.realloc.call(&mut self.store, (0, 0, 1, size));
@@ -163,7 +166,7 @@ impl Live {
         Ok(at)
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle(&self, returned: wasmtime::Result<u32>, module: &Module) -> Result<u32, CallError> {
         returned.map_err(|error| classify(&error, self.store.data(), module.sandbox.limits()))
     }
@@ -206,6 +209,7 @@ impl Exports {
 }
 
 /// Whether an input may be handed over at all.
+#[inline(always)]
 pub(crate) fn check_input(limits: &Limits, size: usize) -> Result<(), CallError> {
     // Lengths cross the ABI as 32 bits, whatever the limit says.
     if size > limits.input || u32::try_from(size).is_err() {
@@ -216,6 +220,7 @@ pub(crate) fn check_input(limits: &Limits, size: usize) -> Result<(), CallError>
 }
 
 /// A limit of nothing is one that every call exceeds, however fast or small.
+#[inline(always)]
 fn check_nothing(limits: &Limits) -> Result<(), CallError> {
     if limits.deadline.is_zero() {
         let message = "the artifact may run for 0 ms; raise it with --deadline";
@@ -227,6 +232,7 @@ fn check_nothing(limits: &Limits) -> Result<(), CallError> {
     Ok(())
 }
 
+#[inline(always)]
 fn refill(store: &mut Store<Limiter>, module: &Module) -> Result<(), CallError> {
     let sandbox = &module.sandbox;
     if module.lane == Lane::Metered {
