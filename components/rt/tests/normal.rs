@@ -130,7 +130,7 @@ fn tricky() -> impl Strategy<Value = char> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
     fn random_texts(characters in prop::collection::vec(tricky(), 0..12)) {

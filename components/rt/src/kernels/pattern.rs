@@ -230,6 +230,26 @@ pub fn position<const KINDS: u8>(text: &str, position: &[u8], from: usize) -> Op
     let (left, right) = patterns.split_at_checked(usize::from(length))?;
     let from = if kind == REST { from } else { 0 };
     let wanted = i16::from_le_bytes([low, high]);
+    match (left, right) {
+        (&[LITERAL, 1, byte], []) => beside(text.as_bytes(), byte, 1, wanted, from),
+        ([], &[LITERAL, 1, byte]) => beside(text.as_bytes(), byte, 0, wanted, from),
+        _ => searched::<KINDS>(text, left, right, wanted, from),
+    }
+}
+
+/// The places before a byte, or `behind` it: most programs cut at one.
+fn beside(text: &[u8], byte: u8, behind: usize, wanted: i16, from: usize) -> Option<usize> {
+    let first = from.saturating_sub(behind);
+    let mut places = text.get(first..)?.iter().enumerate().filter(|(_, own)| **own == byte).map(|(at, _)| at);
+    let at = match usize::try_from(wanted) {
+        Ok(k) => places.nth(k),
+        Err(_) => places.nth_back(usize::from(wanted.unsigned_abs()) - 1),
+    };
+    at.map(|at| first + at + behind)
+}
+
+/// The places between any two patterns.
+fn searched<const KINDS: u8>(text: &str, left: &[u8], right: &[u8], wanted: i16, from: usize) -> Option<usize> {
     let mut search = Search::<KINDS>::new(text);
     search.seek(left, right)?;
     let k = match usize::try_from(wanted) {
@@ -347,4 +367,25 @@ pub fn substitute<const KINDS: u8>(text: &str, pattern: &[u8], to: &str, out: &m
         first = false;
         part.bytes().for_each(&mut *out);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernels::class::Kinds;
+
+    proptest! {
+        #[test]
+        fn places_beside_a_byte_are_those_of_the_search(
+            text in "[a/\u{e9}.]{0,12}", byte in prop::sample::select(b"/a.".to_vec()), wanted in -5i16..5, from in 0usize..16
+        ) {
+            let literal = [LITERAL, 1, byte];
+            let before = searched::<{ Kinds::ALL }>(&text, &[], &literal, wanted, from);
+            prop_assert_eq!(beside(text.as_bytes(), byte, 0, wanted, from), before);
+            let behind = searched::<{ Kinds::ALL }>(&text, &literal, &[], wanted, from);
+            prop_assert_eq!(beside(text.as_bytes(), byte, 1, wanted, from), behind);
+        }
+    }
 }
