@@ -119,3 +119,58 @@ fn the_list_says_who_serves_what_whether_it_is_pinned_and_what_a_call_costs() {
     assert!(said.contains("auto:pass/guard@0.1.0: mine.wasm over guard"), "{said}");
     assert!(said.contains(", pinned)") && said.contains("(a small call: "), "{said}");
 }
+
+#[test]
+fn where_keys_are_named_a_pass_has_to_be_signed_by_one_of_them() {
+    let tool = tool();
+    for key in ["ours.pem", "theirs.pem"] {
+        assert_eq!(tool.json(&["registry", "keygen", "--out", key, "--no-trust"]).0, Some(0));
+    }
+    std::fs::write(tool.path("auto.toml"), "[passes]\nsigners = [\"ours.pem.pub\"]\n").unwrap();
+    let (exit, reply) = compile(&tool, "mine.wasm");
+    assert_eq!((exit, text(&reply, "code")), (Some(1), "unsigned-pass"), "{reply}");
+    assert!(text(&reply, "help").contains("auto-host pass sign mine.wasm --key"), "{reply}");
+
+    // Nobody here knows that key.
+    let (exit, reply) = tool.json(&["pass", "sign", "mine.wasm", "--key", "theirs.pem"]);
+    assert_eq!((exit, text(&reply, "code")), (Some(0), "signed"), "{reply}");
+    let theirs = text(&reply, "key").to_owned();
+    let (exit, reply) = compile(&tool, "mine.wasm");
+    assert_eq!((exit, text(&reply, "code")), (Some(1), "unsigned-pass"), "{reply}");
+    assert!(text(&reply, "message").contains(&theirs), "{reply}");
+
+    // Both signatures are of one statement.
+    let (exit, reply) = tool.json(&["pass", "sign", "mine.wasm", "--key", "ours.pem"]);
+    assert_eq!(exit, Some(0), "{reply}");
+    let ours = text(&reply, "key").to_owned();
+    let beside = tool.path("mine.wasm.intoto.jsonl");
+    let said = std::fs::read_to_string(&beside).unwrap();
+    assert!(said.lines().count() == 1 && said.contains(&ours) && said.contains(&theirs), "{said}");
+    assert_eq!(compile(&tool, "mine.wasm").0, Some(0));
+    let (_, reply) = tool.json(&["pass", "list", "--pass", "mine.wasm"]);
+    let rows = at(&reply, &["passes"]).as_list().unwrap();
+    let mine = rows.iter().find(|row| text(row, "name") == "mine.wasm").unwrap();
+    assert_eq!(at(mine, &["signed_by"]).to_string(), format!("[\"{ours}\"]"));
+    let shown = auto_tests::tool::printed(&tool.run(&["pass", "list", "--pass", "mine.wasm"]));
+    assert!(shown.contains(&format!("  signed by {ours}\n  signed, it says, by {theirs}, which")), "{shown}");
+
+    // A signature is of these bytes, and of nothing else.
+    std::fs::copy(tool.path("other.wasm"), tool.path("mine.wasm")).unwrap();
+    assert_eq!(text(&compile(&tool, "mine.wasm").1, "code"), "unsigned-pass");
+
+    // Whose name is on it is not who signed it.
+    std::fs::copy(&beside, tool.path("other.wasm.intoto.jsonl")).unwrap();
+    assert_eq!(tool.json(&["pass", "sign", "other.wasm", "--key", "theirs.pem"]).0, Some(0));
+    let said = std::fs::read_to_string(tool.path("other.wasm.intoto.jsonl")).unwrap();
+    let forged: Vec<String> = said.lines().skip(1).map(|line| line.replace(&theirs, &ours)).collect();
+    std::fs::write(tool.path("other.wasm.intoto.jsonl"), forged.join("\n")).unwrap();
+    let (exit, reply) = compile(&tool, "other.wasm");
+    assert_eq!((exit, text(&reply, "code")), (Some(6), "bad-signature"), "{reply}");
+    std::fs::write(tool.path("other.wasm.intoto.jsonl"), "words\n").unwrap();
+    let (exit, reply) = compile(&tool, "other.wasm");
+    assert_eq!((exit, text(&reply, "code")), (Some(6), "bad-envelope"), "{reply}");
+
+    std::fs::write(tool.path("auto.toml"), "[passes]\nsigners = [\"nobody.pub\"]\n").unwrap();
+    assert_eq!(text(&compile(&tool, "mine.wasm").1, "code"), "unreadable");
+    assert_eq!(text(&tool.json(&["pass", "sign", "mine.wasm"]).1, "code"), "no-key");
+}

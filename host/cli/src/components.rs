@@ -1,6 +1,6 @@
 //! The components this binary carries or was told to use, and the engine that runs them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::files;
 use crate::inputs;
 use crate::options::Global;
 use crate::reply::Exit;
+use crate::signed::{self, Signed};
 
 /// A component that came with the binary.
 pub struct Embedded {
@@ -83,6 +84,8 @@ pub struct Toolbox {
     pub all: Vec<Arc<Pass>>,
     /// The components that came with the binary.
     pub builtin: BTreeSet<Digest>,
+    /// Who signed the others.
+    pub signed: BTreeMap<Digest, Signed>,
 }
 
 impl Toolbox {
@@ -114,7 +117,8 @@ impl Toolbox {
             inputs::note_folder(folder);
         }
         let engine = Engine::new(options)?;
-        let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin: BTreeSet::new() };
+        let (builtin, signed) = (BTreeSet::new(), BTreeMap::new());
+        let mut toolbox = Toolbox { engine, providers: Providers::new(), all: Vec::new(), builtin, signed };
         match &global.passes {
             // The gate that came with the binary decides all the same: one in the folder tightens.
             Some(folder) => {
@@ -162,8 +166,14 @@ impl Toolbox {
         Ok(())
     }
 
-    /// Refuses a component that `auto.toml` does not pin, where it pins any.
-    fn admit(&self, global: &Global, pass: &Pass, file: &Path, pins: Pins) -> Result<(), Failure> {
+    /// Refuses a component that `auto.toml` does not pin, where it pins any, or that none of the keys
+    /// signed that it names, where it names any.
+    fn admit(&mut self, global: &Global, pass: &Pass, file: &Path, pins: Pins) -> Result<(), Failure> {
+        let signed = signed::of(global, file, pass.digest)?;
+        if pins == Pins::Held && !self.builtin.contains(&pass.digest) {
+            signed::demand(global, pass, file, &signed)?;
+        }
+        self.signed.insert(pass.digest, signed);
         let name = pin_name(&pass.label);
         let (code, why) = match self.pinned(global, pass) {
             Pinned::No => ("unpinned-pass", "it is not among the passes that auto.toml pins"),

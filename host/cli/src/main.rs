@@ -17,6 +17,7 @@ mod options;
 mod registries;
 mod reply;
 mod shelf;
+mod signed;
 mod spool;
 mod taking_in;
 mod tier0;

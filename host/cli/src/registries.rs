@@ -39,6 +39,14 @@ pub struct KeyOption {
     unsigned: bool,
 }
 
+/// Who signs, where somebody has to.
+#[derive(Args)]
+pub struct SignOption {
+    /// The private key that signs, from `registry keygen` [default: that of auto.toml]
+    #[arg(long, value_name = "FILE", env = "AUTO_SIGNING_KEY")]
+    key: Option<PathBuf>,
+}
+
 impl RegistryOption {
     /// The folder.
     pub fn path(&self, global: &Global) -> PathBuf {
@@ -103,15 +111,28 @@ impl KeyOption {
         if self.unsigned {
             return Ok(None);
         }
-        match self.key.as_ref().or(global.file.registry.key.as_ref()) {
-            Some(path) => {
-                inputs::note(path);
-                Ok(Some(PrivateKey::read(path)?))
-            }
-            None => Err(Failure::new(Exit::Usage, "no-key", "there is no key to sign with")
-                .help("give --key FILE (`auto-host registry keygen` makes one), or --unsigned")),
-        }
+        let key = private_key(global, self.key.as_ref());
+        key.map(Some).map_err(|failure| match failure.code.as_str() {
+            "no-key" => failure.help("give --key FILE (`auto-host registry keygen` makes one), or --unsigned"),
+            _ => failure,
+        })
     }
+}
+
+impl SignOption {
+    /// The key.
+    pub fn read(&self, global: &Global) -> Result<PrivateKey, Failure> {
+        private_key(global, self.key.as_ref())
+    }
+}
+
+fn private_key(global: &Global, given: Option<&PathBuf>) -> Result<PrivateKey, Failure> {
+    let Some(path) = given.or(global.file.registry.key.as_ref()) else {
+        return Err(Failure::new(Exit::Usage, "no-key", "there is no key to sign with")
+            .help("give --key FILE (`auto-host registry keygen` makes one)"));
+    };
+    inputs::note(path);
+    Ok(PrivateKey::read(path)?)
 }
 
 /// What is said of a file, beside it and in a registry, and the keys that count there.

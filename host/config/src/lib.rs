@@ -115,6 +115,9 @@ pub struct Passes {
     /// `[passes.pins]`: digests by names of files without their ending; where there is such a table,
     /// no other component is used beside the built-in ones.
     pub pins: Option<BTreeMap<String, Digest>>,
+    /// `signers`: files of public keys; where there are any, each component beside the built-in ones has
+    /// to be signed by one of them.
+    pub signers: Option<Vec<PathBuf>>,
 }
 
 /// Where compiled code and results of passes are kept.
@@ -187,8 +190,10 @@ impl Config {
             config.limits = limits(&table)?;
         }
         if let Some(table) = root.table("passes")? {
-            table.only(&["folder", "pins"])?;
+            table.only(&["folder", "pins", "signers"])?;
             config.passes.folder = table.text("folder")?.map(|path| folder.join(path));
+            let keys = |files: Vec<String>| files.into_iter().map(|file| folder.join(file)).collect();
+            config.passes.signers = table.texts("signers")?.map(keys);
             config.passes.pins = table.table("pins")?.map(|table| pins(&table)).transpose()?;
         }
         if let Some(table) = root.table("learning")? {

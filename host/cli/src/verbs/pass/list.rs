@@ -12,6 +12,7 @@ use crate::components::{Pinned, Toolbox};
 use crate::failure::Failure;
 use crate::options::Global;
 use crate::reply::Reply;
+use crate::signed::Signed;
 
 pub fn list(global: &Global, extra: &[PathBuf]) -> Result<Reply, Failure> {
     let toolbox = Toolbox::open_unpinned(global, extra)?;
@@ -19,8 +20,9 @@ pub fn list(global: &Global, extra: &[PathBuf]) -> Result<Reply, Failure> {
     for pass in &toolbox.all {
         let (origin, pinned) = (origin(&toolbox, pass), toolbox.pinned(global, pass));
         let costs = costs(&toolbox, pass)?;
-        text.push_str(&told(pass, origin, pinned, &costs));
-        rows.push(row(pass, origin, pinned, costs));
+        let signed = toolbox.signed.get(&pass.digest).cloned().unwrap_or_default();
+        text.push_str(&told(pass, origin, pinned, &costs, &signed));
+        rows.push(row(pass, origin, pinned, costs, &signed));
     }
     let stacks = stacks(&toolbox);
     if rows.is_empty() {
@@ -72,7 +74,7 @@ fn stacks(toolbox: &Toolbox) -> Vec<(String, Vec<&Pass>)> {
     stacks
 }
 
-fn told(pass: &Pass, origin: &str, pinned: Pinned, costs: &[(String, u64)]) -> String {
+fn told(pass: &Pass, origin: &str, pinned: Pinned, costs: &[(String, u64)], signed: &Signed) -> String {
     let note = match pinned {
         Pinned::Unasked => "",
         Pinned::Yes => ", pinned",
@@ -80,6 +82,10 @@ fn told(pass: &Pass, origin: &str, pinned: Pinned, costs: &[(String, u64)]) -> S
         Pinned::Changed => ", pinned as something else",
     };
     let mut text = format!("{} ({origin}, {} bytes{note})\n  sha-256 {}\n", shown(&pass.label), pass.size, pass.digest);
+    signed.by.iter().for_each(|key| text.push_str(&format!("  signed by {key}\n")));
+    for name in &signed.claimed {
+        text.push_str(&format!("  signed, it says, by {}, which auto.toml does not name\n", shown(name)));
+    }
     for name in &pass.exports {
         let cost = costs.iter().find(|(interface, _)| interface == name);
         let cost = cost.map_or(String::new(), |(_, fuel)| format!(" (a small call: {fuel} fuel)"));
@@ -89,7 +95,7 @@ fn told(pass: &Pass, origin: &str, pinned: Pinned, costs: &[(String, u64)]) -> S
     text
 }
 
-fn row(pass: &Pass, origin: &str, pinned: Pinned, costs: Vec<(String, u64)>) -> Value {
+fn row(pass: &Pass, origin: &str, pinned: Pinned, costs: Vec<(String, u64)>, signed: &Signed) -> Value {
     let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect::<Vec<Value>>();
     let costs: Record = costs.into_iter().map(|(interface, fuel)| (interface, fuel.into())).collect();
     let pinned: Option<bool> = match pinned {
@@ -102,6 +108,7 @@ fn row(pass: &Pass, origin: &str, pinned: Pinned, costs: Vec<(String, u64)>) -> 
         .with("bytes", pass.size)
         .with("builtin", origin == "built in")
         .with("pinned", pinned)
+        .with("signed_by", signed.by.iter().map(|key| key.to_string().into()).collect::<Vec<Value>>())
         .with("exports", names(&pass.exports))
         .with("imports", names(&pass.imports))
         .with("fuel", costs)

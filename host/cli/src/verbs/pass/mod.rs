@@ -5,6 +5,7 @@ mod list;
 mod new;
 mod pin;
 mod run;
+mod sign;
 mod template;
 mod test;
 mod wrap;
@@ -20,6 +21,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::Global;
+use crate::registries::SignOption;
 use crate::reply::{Exit, Reply};
 
 /// Show and check the components the compiler is made of
@@ -100,6 +102,18 @@ enum Action {
         #[arg(value_name = "P.wasm")]
         file: PathBuf,
     },
+    /// Sign a component: what is said of it is written beside its file, as FILE.intoto.jsonl
+    ///
+    /// Where auto.toml names keys under `signers` of [passes], what is given with --pass or lies in the
+    /// folder of --passes has to be signed by one of them. The built-in ones need no signature.
+    #[command(after_help = "Example:\n  auto-host pass sign my-guard.wasm --key ours.pem")]
+    Sign {
+        /// The component
+        #[arg(value_name = "P.wasm")]
+        file: PathBuf,
+        #[command(flatten)]
+        key: SignOption,
+    },
     /// Make a component of the core module that a compiler wrote
     ///
     /// The module has to know its world, which the bindings of wit-bindgen put into it.
@@ -139,6 +153,7 @@ impl Opts {
             Action::Test { file, beneath } => test::test(global, &file, &beneath),
             Action::New { lang, name } => new::new(&name, lang),
             Action::Pin { file } => pin::pin(global, &file),
+            Action::Sign { file, key } => sign::sign(global, &file, &key),
             Action::Wrap { file, out } => wrap::wrap(&file, &out),
             Action::Precompile { files } => precompile(&files),
         }
