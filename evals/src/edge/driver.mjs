@@ -1,8 +1,9 @@
-// Runs inputs in the package's `Behavior`, and times them. Used in Node and in browsers.
+// Runs inputs in the package's `Behavior`, and times them. Used in Node, browsers and workers: these
+// may compile nothing, and have the module.
 export function drive(Behavior, BehaviorError, file, { inputs, rounds, timed, reusable }) {
   const now = () => performance.now() * 1e6;
   const start = now();
-  const module = new WebAssembly.Module(file);
+  const module = file instanceof WebAssembly.Module ? file : new WebAssembly.Module(file);
   const behavior = new Behavior(module, reusable);
   const load = now() - start;
   const call = (input) => {
@@ -28,5 +29,5 @@ export function drive(Behavior, BehaviorError, file, { inputs, rounds, timed, re
     times.push((now() - start) / (again * some.length));
   }
   times.sort((a, b) => a - b);
-  return { lines, load_ns: Math.round(load), call_ns: Math.round(times[times.length >> 1]), memory };
+  return { lines, load_ns: Math.round(load), call_ns: Math.round(times[times.length >> 1] ?? 0), memory };
 }

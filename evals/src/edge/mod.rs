@@ -4,6 +4,7 @@
 mod chromium;
 mod inside;
 mod outside;
+mod workerd;
 
 use std::path::PathBuf;
 
@@ -53,6 +54,7 @@ struct Run {
 }
 
 /// The task of an engine.
+#[derive(Clone, Copy)]
 struct Work<'a> {
     file: &'a [u8],
     inputs: &'a [String],
@@ -91,12 +93,13 @@ impl Options {
             reusable: artifact.manifest.reusable,
             package: &package,
         };
-        let engines: [(&str, Engine); 5] = [
+        let engines: [(&str, Engine); 6] = [
             ("wasmtime", inside::wasmtime),
             ("wasmi", inside::wasmi),
             ("node", outside::node),
             ("chromium", chromium::chromium),
             ("python", outside::python),
+            ("workerd", workerd::workerd),
         ];
         let mut reference: Option<Run> = None;
         let mut report = Record::new();

@@ -20,7 +20,18 @@ pub fn test(workspace: &Workspace) -> Result<()> {
 /// The same, and what is left out there because it fetches or takes minutes.
 pub fn test_all(workspace: &Workspace) -> Result<()> {
     test(workspace)?;
-    step(workspace.cargo(["test", "--release", "--workspace", "--test", "templates", "--", "--ignored", "--nocapture"]))
+    step(workspace.cargo([
+        "test",
+        "--release",
+        "--workspace",
+        "--test",
+        "templates",
+        "--test",
+        "edge",
+        "--",
+        "--ignored",
+        "--nocapture",
+    ]))
 }
 
 /// Everything that must hold before a change lands.
