@@ -1,7 +1,8 @@
 //! Packages of an artifact, run where they are for: each holds its engine to what `auto-host` got.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use auto_json::Value;
 use auto_tests::outside;
@@ -78,6 +79,60 @@ fn node_and_workers_give_what_auto_host_gives() {
     std::fs::write(tool.path("node/behavior.cbin"), bytes).unwrap();
     let output = Command::new("node").args(["--test", "test.mjs"]).current_dir(tool.path("node")).output().unwrap();
     assert!(!output.status.success() && String::from_utf8_lossy(&output.stdout).contains("is not the artifact"));
+}
+
+/// A web server for a folder, which ends with it.
+struct Served(std::process::Child, u16);
+
+impl Served {
+    fn folder(folder: &Path) -> Served {
+        let text = "import functools, http.server as http\n\
+                    handler = functools.partial(http.SimpleHTTPRequestHandler, directory='.')\n\
+                    server = http.ThreadingHTTPServer(('127.0.0.1', 0), handler)\n\
+                    print(server.server_port, flush=True)\n\
+                    server.serve_forever()";
+        let mut python = Command::new("python3");
+        python.args(["-c", text]).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = python.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Served(child, line.trim().parse().unwrap())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_page_for_browsers_gives_what_auto_host_gives() {
+    if !outside::has("chromium") {
+        return;
+    }
+    let tool = tool();
+    let report = export(&tool, "browser");
+    let served = Served::folder(&tool.path("browser"));
+    let shown = || {
+        let mut chromium = Command::new("chromium");
+        chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]);
+        chromium.arg(format!("--user-data-dir={}", tool.path("profile").display()));
+        let output = chromium.arg(format!("http://127.0.0.1:{}/", served.1)).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let page = shown();
+    let all = format!("all {} inputs come to what they came to elsewhere", report.get("inputs").unwrap());
+    assert!(page.contains(&all), "{page}");
+    // One byte that is not the artifact's, and the page says so.
+    let file = tool.path("browser/behavior.cbin");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let page = shown();
+    assert!(page.contains("is not the artifact"), "{page}");
 }
 
 #[test]
