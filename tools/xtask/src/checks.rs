@@ -20,18 +20,12 @@ pub fn test(workspace: &Workspace) -> Result<()> {
 /// The same, and what is left out there because it fetches or takes minutes.
 pub fn test_all(workspace: &Workspace) -> Result<()> {
     test(workspace)?;
-    step(workspace.cargo([
-        "test",
-        "--release",
-        "--workspace",
-        "--test",
-        "templates",
-        "--test",
-        "edge",
-        "--",
-        "--ignored",
-        "--nocapture",
-    ]))
+    let slow = ["templates", "edge", "wheel"].iter().flat_map(|name| ["--test", name]);
+    let mut command = workspace.cargo(["test", "--release", "--workspace"]);
+    step({
+        command.args(slow).args(["--", "--ignored", "--nocapture"]);
+        command
+    })
 }
 
 /// Everything that must hold before a change lands.

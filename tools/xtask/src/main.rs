@@ -10,6 +10,7 @@ mod demo;
 mod frozen;
 mod fuzz;
 mod setup;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ cargo xtask VERB
   ci                        what .ci/run calls: formatting, lints, generated code, WIT, fuzzing, tests
   fuzz [--seconds N] [TARGET]
                             every fuzz target or one: a fixed number of inputs, or N seconds each
+  wheel                     the Python package over the runtime, into target/wheel
   codegen [--check]         generated Rust and component types under schema/src/generated
   frozen [--freeze]         the live WIT against wit/frozen; --freeze copies it there for a release
 ";
@@ -63,6 +65,7 @@ fn dispatch(words: &[&str]) -> Result<()> {
         ["test"] => checks::test(&workspace),
         ["test", "--all"] => checks::test_all(&workspace),
         ["ci"] => checks::ci(&workspace),
+        ["wheel"] => wheel::run_verb(&workspace),
         ["fuzz", rest @ ..] => fuzz::run_verb(&workspace, fuzz::options(rest)?),
         ["codegen"] => codegen::run_verb(&workspace, codegen::Mode::Write),
         ["codegen", "--check"] => codegen::run_verb(&workspace, codegen::Mode::Check),
