@@ -365,6 +365,14 @@ fn agree(manifest: &Manifest, graph: Option<&Graph>) -> Result<(), Damage> {
 }
 
 /// Whether the manifest is of this module.
+/// Bytes before the first section.
+const HEADER: usize = 8;
+
+/// Where the module ends that a manifest is of, by its own word.
+fn said(manifest: &Manifest) -> usize {
+    usize::try_from(manifest.module_bytes).unwrap_or(usize::MAX)
+}
+
 fn cites(manifest: &Manifest, module: &[u8]) -> Result<(), Damage> {
     let code = Digest::of(module);
     if manifest.code != code {
@@ -455,7 +463,7 @@ impl Cbin {
     /// (`digest-mismatch`); a component type, where there is one, is ours
     /// (`component-type`); it imports nothing (`imports`); before the digest come the
     /// manifest (`manifest`) and, perhaps, before that a program (`graph`); there is no
-    /// other section of ours (`malformed`); manifest and program agree (`manifest`).
+    /// other section of ours (`malformed`); manifest, program and module agree (`manifest`).
     ///
     /// A file that ends as only a sealed one does is a damaged artifact, whatever its first
     /// bytes say (`malformed`).
@@ -497,6 +505,10 @@ impl Cbin {
         let program = graph.map(Digest::of);
         let graph = graph.map(read_graph).transpose()?;
         agree(&manifest, graph.as_ref())?;
+        // What was judged ends with its last section, before a component type that sealing added.
+        let judged =
+            rest.iter().rev().find(|section| !is_component_type(section) || section.range.end == said(&manifest));
+        cites(&manifest, &file[..judged.map_or(HEADER, |last| last.range.end)])?;
         Ok(Cbin { id: Digest::of(file), manifest, graph, program, parts: sections.iter().map(Part::of).collect() })
     }
 }

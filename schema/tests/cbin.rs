@@ -251,6 +251,15 @@ fn a_right_digest_is_not_enough() {
     }
     let unguarded = Manifest { guarded: false, ..manifest.clone() }.to_bytes().unwrap();
     assert_eq!(refusal(&assembled(&[("auto:graph", &graph_bytes), (MANIFEST_SECTION, &unguarded)])), "manifest");
+    // What another module came to says nothing of this one.
+    for wrong in [
+        Manifest { code: Digest([0; 32]), ..manifest.clone() },
+        Manifest { module_bytes: manifest.module_bytes - 1, ..manifest.clone() },
+        Manifest { module_bytes: 0, ..manifest.clone() },
+    ] {
+        let wrong = wrong.to_bytes().unwrap();
+        assert_eq!(refusal(&assembled(&[("auto:graph", &graph_bytes), (MANIFEST_SECTION, &wrong)])), "manifest");
+    }
     let mut asking = graph.clone();
     asking.nodes[2].body = Body::Effect { capability: "net".to_owned(), catches: false };
     asking.nodes[2].effects.capabilities.push(Capability::Net);

@@ -115,6 +115,11 @@ impl Constants {
             let cost = rule_cost(Op::Substr, Some(&from), to.as_ref());
             rule(Op::Substr, Kind::Text, Some(from), to, cost);
         }
+        for (n, from) in strides(inputs, outputs) {
+            let (n, from) = (Value::integer(n), Value::integer(from));
+            let cost = rule_cost(Op::Every, Some(&n), Some(&from));
+            rule(Op::Every, Kind::Text, Some(n), Some(from), cost);
+        }
         for op in [Op::First, Op::Last, Op::Count, Op::Sum, Op::Min, Op::Max] {
             rule(op, Kind::List, None, None, op.info().cost);
         }
@@ -129,6 +134,25 @@ impl Constants {
         rule(Op::Text, Kind::Number, None, None, Op::Text.info().cost);
         Constants { rules, joiners }
     }
+}
+
+/// Steps and starts for `every`: those with which all texts of some field have as many code points as those of
+/// some output.
+fn strides(inputs: &[Vec<&str>], outputs: &[Vec<&str>]) -> Vec<(i64, i64)> {
+    const LARGEST: usize = 9;
+    let lengths = |texts: &[Vec<&str>]| -> Vec<Vec<usize>> {
+        texts.iter().map(|texts| texts.iter().map(|text| text.chars().count()).collect()).collect()
+    };
+    let (inputs, outputs) = (lengths(inputs), lengths(outputs));
+    let fits = |(n, from): &(usize, usize)| {
+        let taken = |length: &usize| length.saturating_sub(*from).div_ceil(*n);
+        let some = |texts: &&Vec<usize>| texts.iter().any(|length| *length > 1);
+        inputs
+            .iter()
+            .any(|field| outputs.iter().filter(some).any(|wanted| field.iter().map(taken).eq(wanted.iter().copied())))
+    };
+    let all = (2..=LARGEST).flat_map(|n| (0..n).map(move |from| (n, from)));
+    all.filter(fits).map(|(n, from)| (n as i64, from as i64)).collect()
 }
 
 /// Punctuation, alone or with a space, that occurs in many texts of some field; the most

@@ -88,6 +88,7 @@ operators! {
     Join "join" 2 2 "(list<text>, separator: text) -> text" 4 "The texts with the separator between them.";
     Chars "chars" 1 1 "(text) -> int" 4 "How many code points.";
     Substr "substr" 2 3 "(text, from: int, to?: int) -> text" 7 "The code points from `from` up to, not including, `to`; negative positions count from the end.";
+    Every "every" 3 3 "(text, n: int, from: int) -> text" 9 "The code point at `from` and each `n`-th behind it; `n` is at least 1, `from` at least 0.";
     Before "before" 2 2 "(text, separator: text) -> text" 5 "What precedes the first separator.";
     After "after" 2 2 "(text, separator: text) -> text" 5 "What follows the first separator.";
     Between "between" 3 3 "(text, left: text, right: text) -> text" 6 "What lies between the first `left` and the first `right` after it.";

@@ -210,6 +210,7 @@ fn call(at: &Expr, op: Op, types: Vec<Type>) -> Result<Type, TypeError> {
         Op::Join => all(&[texts, Type::Text]).map(|()| Type::Text),
         Op::Chars => all(&[Type::Text]).map(|()| Type::Int),
         Op::Substr => all(&[Type::Text, Type::Int]).map(|()| Type::Text),
+        Op::Every => all(&[Type::Text, Type::Int]).map(|()| Type::Text),
         Op::Starts | Op::Ends | Op::Contains => all(&[Type::Text]).map(|()| Type::Bool),
         Op::Number => all(&[Type::Text]).map(|()| Type::Number),
         Op::Text if types[0] == Type::Bool => Ok(Type::Text),

@@ -136,6 +136,7 @@ pub(super) fn runtime_name(op: Op, arguments: &[Expr]) -> &'static str {
         (Op::Chars, _) => "rt_chars",
         (Op::Substr, 2) => "rt_substr",
         (Op::Substr, _) => "rt_substr_to",
+        (Op::Every, _) => "rt_every",
         (Op::Before, _) => "rt_before",
         (Op::After, _) => "rt_after",
         (Op::Between, _) => "rt_between",

@@ -31,6 +31,7 @@ pub const FORMS: &[(Want, &str, &[Want], Option<Want>)] = {
         (Text, "join(#, #)", &[Texts, Text], None),
         (Text, "substr(#, #)", &[Text, Number], None),
         (Text, "substr(#, #, #)", &[Text, Number, Number], None),
+        (Text, "every(#, #, #)", &[Text, Number, Number], None),
         (Text, "before(#, #)", &[Text, Text], None),
         (Text, "after(#, #)", &[Text, Text], None),
         (Text, "between(#, #, #)", &[Text, Text, Text], None),

@@ -162,6 +162,7 @@ fn ternary(op: Op, a: &Value, b: &Value, c: &Value) -> Option<Value> {
     match op {
         Op::Replace => Bytes::collect(|out| text::replace(a.as_text()?, b.as_text()?, c.as_text()?, &mut out.sink())),
         Op::Substr => text::substr(a.as_text()?, integer(b)?, Some(integer(c)?)).map(Value::from),
+        Op::Every => Bytes::collect(|out| text::every(a.as_text()?, integer(b)?, integer(c)?, &mut out.sink())),
         Op::Between => text::between(a.as_text()?, b.as_text()?, c.as_text()?).map(Value::from),
         Op::Token => {
             text::token(a.as_text()?, text::class_named(b.as_text()?).filter(|class| !class.is_place())?, integer(c)?)

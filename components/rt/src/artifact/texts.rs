@@ -133,6 +133,11 @@ extern "C" fn rt_substr_to(a: Handle, from: Handle, to: Handle) -> Handle {
     maybe_text((|| kernel::substr(text(a)?, integer(from)?, Some(integer(to)?)))())
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn rt_every(a: Handle, n: Handle, from: Handle) -> Handle {
+    maybe(written(|out| kernel::every(text(a)?, integer(n)?, integer(from)?, &mut |byte| out.push(byte))))
+}
+
 macro_rules! tokens {
     ($($name:ident $class:ident;)*) => {$(
         #[unsafe(no_mangle)]

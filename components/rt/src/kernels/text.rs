@@ -163,6 +163,23 @@ pub fn substr(text: &str, from: i64, to: Option<i64>) -> Option<&str> {
     text.get(offset(text, from)..offset(text, to))
 }
 
+/// The code point at `from` and each `n`-th behind it. Undefined where `n` is below 1 or `from` below 0.
+pub fn every(text: &str, n: i64, from: i64, out: &mut impl FnMut(u8)) -> Option<()> {
+    let (n, from) = (u64::try_from(n).ok().filter(|n| *n > 0)?, u64::try_from(from).ok()?);
+    // Counted down to the next one: an index of 64 bits may be beyond what a text has.
+    let mut left = from;
+    for character in text.chars() {
+        match left {
+            0 => {
+                put(character, out);
+                left = n - 1;
+            }
+            _ => left -= 1,
+        }
+    }
+    Some(())
+}
+
 /// Resolves positions that may count from the end; `None` where they are outside
 /// `0..=length` or out of order. Lists are sliced by the same rule.
 pub fn range(length: i64, from: i64, to: Option<i64>) -> Option<(usize, usize)> {
