@@ -23,6 +23,7 @@ pub mod judging;
 pub mod key;
 pub mod manifest;
 mod shown;
+pub mod spec_search;
 pub mod types;
 mod violation;
 

@@ -1,6 +1,7 @@
 //! What tests that cross crates share: where things are, and what cargo knows of them.
 
 pub mod agent;
+pub mod browser;
 pub mod outside;
 pub mod server;
 pub mod text;

@@ -1,8 +1,10 @@
 //! `auto-host` as tests run it: the built binary, in a folder of its own.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use auto_json::Value;
 use tempfile::TempDir;
@@ -18,6 +20,25 @@ pub fn binary() -> PathBuf {
     let binary = std::env::var_os("AUTO_HOST").map_or_else(built, PathBuf::from);
     assert!(binary.exists(), "no {}; build it with `cargo xtask build`", binary.display());
     binary
+}
+
+/// `PATH`, where `python3` is the interpreter itself and not a launcher of one: that of pyenv is a script
+/// that takes four times as long as Python to start, and searches start it hundreds of times.
+pub fn path() -> &'static OsString {
+    static PATH: OnceLock<OsString> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let given = std::env::var_os("PATH").unwrap_or_default();
+        let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        let told = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default();
+        let folder = Path::new(told.trim()).parent().filter(|folder| folder.is_absolute()).map(Path::to_owned);
+        std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&given))).unwrap_or(given)
+    })
+}
+
+/// An empty folder in memory, where there is such a place, and else on disk: for tests that write thousands
+/// of small files, each of which waits for the disk. A process that is killed loses nothing there either.
+pub fn scratch() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
 }
 
 /// The key that [`Tool::asking`] hands on; it belongs into no output.

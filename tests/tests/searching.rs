@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use auto_json::{Record, Value};
-use auto_tests::tool::binary;
+use auto_tests::browser;
+use auto_tests::tool::{self, binary};
 use server::{Act, Received, Server, json};
 use tempfile::TempDir;
 
@@ -27,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn new(server: Option<&Server>) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tool::scratch();
         let from = auto_tests::root().join("evals/search/skill");
         let copied = Command::new("cp").arg("-r").arg(from.join(".")).arg(folder.path()).status().unwrap();
         assert!(copied.success());
@@ -52,6 +53,7 @@ impl Bench {
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("OPENAI_BASE_URL", format!("{}/v1", self.url)).env("OPENAI_API_KEY", "sk-search-0123456789");
         command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("USER", "somebody");
+        command.env("PATH", tool::path());
         // Compiled once for all tests of this file.
         command.env("AUTO_CACHE", std::env::temp_dir().join(format!("auto-searching-{}", std::process::id())));
         command
@@ -115,6 +117,21 @@ fn pass_rate(report: &Value) -> (u64, u64) {
 }
 
 #[test]
+fn of_two_who_start_the_same_run_one_waits_and_nothing_is_paid_twice() {
+    let server = Server::start(|_, question| skilled(question));
+    let bench = Bench::new(Some(&server));
+    let begin = || {
+        let mut command = bench.host(&[&SEARCH[..], &["--json"]].concat());
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let said = [begin(), begin()].map(|child| child.wait_with_output().unwrap().stdout);
+    assert_eq!(said[0], said[1]);
+    let report = Value::parse(&said[0]).unwrap();
+    assert_eq!(text(&report, "status"), "complete", "{report}");
+    assert_eq!(server.received().len() as u64, number(&report, "calls"));
+}
+
+#[test]
 fn a_failing_skill_is_improved_until_every_run_passes() {
     let bench = Bench::new(None);
     let original = bench.original();
@@ -139,6 +156,7 @@ fn a_failing_skill_is_improved_until_every_run_passes() {
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     assert_eq!(page, fs::read_to_string(bench.run().join("index.html")).unwrap());
     assert!(page.contains("runtime_regressed:verifier") && page.contains("+3. Count each invoice once"), "{page}");
+    browser::looked_at(&bench.path("page.html"), &["runtime_regressed:verifier", "Count each invoice once"]);
     // The same search is the same run: it says what came of it, and asks nobody.
     fs::write(bench.path("replies.jsonl"), "").unwrap();
     let (exit, again) = bench.search(&[]);
@@ -241,6 +259,11 @@ fn what_is_not_understood_of_the_table_is_said_before_anything_runs() {
         assert_eq!((exit, text(&why, "code")), (2, code), "{why}");
         assert!(!bench.path("search-runs").exists());
     }
+    let bench = Bench::new(None);
+    fs::write(bench.path("invoices/SKILL.md"), b"---\nname: \xff\n---\n").unwrap();
+    let (exit, why) = bench.search(&[]);
+    assert_eq!((exit, text(&why, "code")), (1, "no-skill"), "{why}");
+    assert!(!bench.run().join("experiments").exists() && !bench.run().join("egress.jsonl").exists());
 }
 
 /// What a skilled teacher says, whatever was said before: a function of the question alone.
@@ -551,10 +574,16 @@ fn runs_that_were_made_before_stand_for_the_first_ones_or_are_shown_beside_them(
     let imported = bench.host(&["import", "--store", "auto.db", shout.to_str().unwrap()]).output().unwrap();
     assert!(imported.status.success(), "{imported:?}");
     bench.edit("auto.toml", "collect = ", "store_task = \"shout\"\ncollect = ");
+    let before = fs::read(bench.path("auto.db")).unwrap();
     let (exit, report) = bench.search(&[]);
     assert_eq!(exit, 0, "{report}");
     let earlier = first_asked(&server).get("earlier_runs").cloned().unwrap();
     assert!(!earlier.as_list().unwrap().is_empty());
+    assert!(fs::read(bench.path("auto.db")).unwrap() == before, "what was recorded is only read");
+    fs::write(bench.path("auto.db"), &before[..before.len() / 2]).unwrap();
+    let asked = server.received().len();
+    let (exit, why) = bench.search(&["--label", "damaged"]);
+    assert_eq!((exit, text(&why, "code"), server.received().len()), (6, "store-damaged", asked), "{why}");
     // Where a yes is needed, silence is none; a no is heard anyway.
     for (needed, shown) in [("", 2), ("consent = true\n", 1)] {
         let server = Server::start(|_, question| skilled(question));

@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use auto_json::Value;
+use auto_tests::browser;
 use spec_bench::server::Server;
 use spec_bench::{Bench, SEARCH, default_agent, edits, score, text, without_money};
 
@@ -41,6 +42,7 @@ fn the_quickstart_runs_whole_sessions_and_a_person_decides_what_is_left() {
     assert!(report.to_string().contains(r#""left_out":{"denied-path":1}"#));
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("score/total bound 0.0") && page.contains("last line"), "why, and what");
+    browser::looked_at(&bench.path("page.html"), &["score/total bound 0.0", "The sender is in the last line"]);
 
     let id = text(&report, "run").to_owned();
     let pending: Vec<String> = report

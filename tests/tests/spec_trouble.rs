@@ -1,5 +1,18 @@
 //! What must not happen to a spec search: that something private leaves, that money is spent which
 //! nobody allowed, that a decision or a crash loses what was done, or that one bad moment ends it.
+//!
+//! What is bad from outside has a clear end, and what counted before counts on:
+//!
+//! | bad | test |
+//! |---|---|
+//! | a reply that is cut off, no JSON, or a refusal | `spec_search.rs`: `a_teacher_that_says_nothing_useful_fails_the_run_and_the_spec_is_what_it_was`; `searching.rs`: `a_teacher_that_fails_ends_the_run_what_counts_stands_and_the_run_can_go_on` |
+//! | one that names unknown clusters, or paths | `components/spec-search/tests/plans.rs`: `each_bad_proposal_is_told_and_the_rest_stands`; `edits.rs`: `names_that_are_paths_and_things_that_are_not_there_are_refused` |
+//! | one that costs more than it may | `components/spec-search/tests/sessions.rs`: `a_reply_dearer_than_it_could_be_is_paid_told_and_ends_the_spending`; `searching.rs`: `what_may_be_spent_is_the_end_of_it_and_never_exceeded` |
+//! | a broken spec | `spec_search.rs`: `what_is_wrong_with_the_table_a_spec_or_the_tasks_is_said_before_anything_is_paid` |
+//! | a broken skill | `searching.rs`: `what_is_not_understood_of_the_table_is_said_before_anything_runs`; `components/skill/src/document.rs`: `odd_texts_have_sections_too` |
+//! | a scorer that fails in the middle | here, and `components/spec-search/tests/sessions.rs`: `a_judge_that_fails_in_the_middle_is_no_score` |
+//! | a run's folder of another version | `searching.rs`: `a_run_of_another_version_or_one_that_was_changed_is_refused` |
+//! | a store that is damaged, a backend that fails | here: `a_stored_run_whose_consent_is_a_no_never_leaves`, `what_was_recorded_makes_the_same_spec_without_a_teacher_or_a_process` |
 
 mod spec_bench;
 
@@ -80,13 +93,33 @@ fn a_stored_run_whose_consent_is_a_no_never_leaves() {
         bench.edit("auto.toml", "min_traces = 5", "min_traces = 1\nmax_sessions = 1");
         bench.small(3, 2, 1);
         let server = looking(&bench);
-        let (exit, report) = bench.asked(&server, &[&SEARCH[..], &["--store", "my.db"]].concat());
+        let search = [&SEARCH[..], &["--store", "my.db"]].concat();
+        let before = stored(&bench);
+        let (exit, report) = bench.asked(&server, &search);
         assert_eq!(exit, 0, "{report}");
+        assert!(stored(&bench) == before, "what was recorded is only read");
         let sent: String = server.received().into_iter().map(|question| question.body).collect();
         let left: Vec<usize> = (0..6).filter(|at| sent.contains(&format!("PRIVATE-{at}"))).collect();
         assert_eq!(left, kept, "{table}");
         assert_eq!(number(sessions(&report)[0].get("left_out").unwrap(), "no-consent") as usize, 6 - kept.len());
+        // One that is damaged is no smaller one: nothing is begun with what can still be read.
+        let asked = server.received().len();
+        let mut bytes = fs::read(bench.path("my.db")).unwrap();
+        let last = bytes.len() - 2_048..;
+        bytes[4_096..].iter_mut().step_by(7).for_each(|byte| *byte ^= 0x5a);
+        bytes[last].fill(0);
+        fs::write(bench.path("my.db"), bytes).unwrap();
+        let (exit, why) = bench.asked(&server, &[&search[..], &["--label", "damaged"]].concat());
+        assert_eq!((exit, text(&why, "code")), (6, "store-damaged"), "{why}");
+        assert_eq!((server.received().len(), fs::read_dir(bench.path("search-runs")).unwrap().count()), (asked, 1));
     }
+}
+
+/// What is in the store, and that nothing waits to be put there: a reader leaves an empty log beside it.
+fn stored(bench: &Bench) -> Vec<u8> {
+    let waiting = fs::metadata(bench.path("my.db-wal")).map_or(0, |log| log.len());
+    assert_eq!(waiting, 0);
+    fs::read(bench.path("my.db")).unwrap()
 }
 
 #[test]
@@ -387,6 +420,48 @@ fn a_judge_that_fails_once_is_asked_over_and_one_that_is_mended_is_heard() {
 }
 
 #[test]
+fn a_judge_may_ask_a_model_itself_and_what_that_costs_is_told() {
+    let bench = Bench::live();
+    bench.small(3, 1, 1);
+    bench.set(
+        "max_sessions = 1\nscorer_files = [\"judge.py\"]\nnetwork = true\n\
+         pass_environment = [\"OPENAI_BASE_URL\", \"OPENAI_API_KEY\"]",
+    );
+    bench.edit(
+        "auto.toml",
+        "[learning.spec_search.eligible]",
+        "[learning.spec_search.scorer]\nkind = \"command\"\ncommand = [\"python3\", \"-S\", \"judge.py\"]\ncosts = true\n\n\
+         [learning.spec_search.eligible]",
+    );
+    fs::write(
+        bench.path("judge.py"),
+        "import json, os, urllib.request\n\
+         task, answer = json.load(open('task.json')), open('answer.txt').read().strip()\n\
+         text = f\"Is {answer!r} as good as {task['expected']!r}?\"\n\
+         body = {'model': 'gpt-4o', 'messages': [{'role': 'user', 'content': text}]}\n\
+         asked = urllib.request.Request(os.environ['OPENAI_BASE_URL'] + '/chat/completions', json.dumps(body).encode(),\n\
+         \x20   {'Content-Type': 'application/json', 'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']})\n\
+         said = json.load(urllib.request.urlopen(asked))\n\
+         json.dump({'micro_usd': 7}, open('spent.json', 'w'))\n\
+         print(said['choices'][0]['message']['content'])\n",
+    )
+    .unwrap();
+    let expected = bench.expected();
+    let server = Server::start(move |_, question| match question.body.split_once("Is '") {
+        Some((_, rest)) => {
+            let (answer, wanted) = rest.split_once("' as good as '").unwrap();
+            said(if wanted.starts_with(&format!("{answer}'")) { "1" } else { "0" }, 40, 1)
+        }
+        None => knowing(question, &expected),
+    });
+    let (exit, report) = bench.asked(&server, &SEARCH);
+    assert_eq!((exit, edits(&report)), (0, vec!["applied".to_owned()]), "{report}");
+    let judged = server.received().iter().filter(|question| question.body.contains("as good as")).count() as u64;
+    assert_eq!((number(&report, "runs_micro_usd"), number(&report, "runs_that_told_their_cost")), (7 * judged, judged));
+    assert!(judged > 20 && !holds(&everything(&bench.run()), "sk-spec-0123456789"), "{judged}");
+}
+
+#[test]
 fn experiments_that_are_used_up_end_the_run_and_say_so() {
     let bench = Bench::live();
     bench.small(3, 2, 1);
@@ -405,7 +480,7 @@ fn experiments_that_are_used_up_end_the_run_and_say_so() {
 }
 
 #[test]
-fn what_was_recorded_of_a_teacher_makes_the_same_spec_without_it() {
+fn what_was_recorded_makes_the_same_spec_without_a_teacher_or_a_process() {
     let bench = Bench::live();
     bench.small(3, 2, 1);
     bench.set("model_mode = \"record:said.jsonl\"");
@@ -413,12 +488,61 @@ fn what_was_recorded_of_a_teacher_makes_the_same_spec_without_it() {
     let (exit, recorded) = bench.asked(&server, &SEARCH);
     assert_eq!((exit, edits(&recorded)), (0, vec!["applied".to_owned(); 3]), "{recorded}");
     let made = bench.made();
-    bench.edit("auto.toml", "record:", "replay:");
     let asked = server.received().len();
-    let (exit, replayed) = bench.said(&[&SEARCH[..], &["--label", "again"]].concat());
-    assert_eq!((exit, edits(&replayed)), (0, edits(&recorded)), "{replayed}");
-    let run = bench.path("search-runs").join(text(&replayed, "run"));
-    assert_eq!(Value::parse(fs::read_to_string(run.join("made/spec.json")).unwrap()).unwrap(), made);
+    let left = |run: &Path| ["run.json", "HEAD", "made/spec.json"].map(|name| fs::read(run.join(name)).unwrap());
+    let expected = left(&bench.run());
+    fs::rename(bench.path("search-runs"), bench.path("recorded")).unwrap();
+    bench.edit("auto.toml", "record:", "replay:");
+    let (exit, replayed) = bench.said(&SEARCH);
+    assert_eq!((exit, without_money(&replayed)), (0, without_money(&recorded)), "a reply that is replayed is free");
+    assert_eq!((left(&bench.run()), bench.made()), (expected, made));
+    assert_eq!((server.received().len(), number(&replayed, "spent_micro_usd")), (asked, 0));
+
+    // Its commands can be replayed as well; then nothing is run at all.
+    let folder = format!("recorded/{}", text(&recorded, "run"));
+    let jobs = format!("[jobs]\nbackend = \"replay\"\nfrom = \"{folder}\"\n\n[learning.spec_search]");
+    bench.edit("auto.toml", "[learning.spec_search]", &jobs);
+    bench.edit("student.py", "import json\n", "import json\nraise SystemExit(1)\n");
+    let (exit, why) = bench.said(&SEARCH);
+    assert_eq!((exit, text(&why, "code")), (1, "not-recorded"), "another student was not recorded: {why}");
+    bench.edit("student.py", "import json\nraise SystemExit(1)\n", "import json\n");
+    let (exit, again) = bench.said(&SEARCH);
+    let found = |report: &Value| {
+        let mut record = without_money(report).as_record().unwrap().clone();
+        ["run", "backend", "isolation"].iter().for_each(|place| drop(record.remove(place)));
+        record
+    };
+    assert_eq!((exit, found(&again)), (0, found(&recorded)), "{again}");
+
+    // A result that is missing in the middle ends the run, and makes no sample smaller.
+    let spec = fs::read(bench.path("spec.json")).unwrap();
+    let given = Value::parse(&spec).unwrap();
+    let mut results: Vec<_> =
+        fs::read_dir(bench.path(&folder).join("experiments")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    results.sort();
+    for (at, result) in [&results[0], &results[results.len() / 2]].into_iter().enumerate() {
+        let kept = fs::read(result).unwrap();
+        fs::remove_file(result).unwrap();
+        let (exit, why) = bench.said(&[&SEARCH[..], &["--label", &format!("missing {at}")]].concat());
+        assert_eq!((exit, text(&why, "code")), (1, "not-recorded"), "{why}");
+        fs::write(result, kept).unwrap();
+    }
+    // A question that nobody recorded, likewise: the last one, when something was accepted already.
+    let said = fs::read_to_string(bench.path("said.jsonl")).unwrap();
+    for kept in [0, said.lines().count() - 1] {
+        let lines: String = said.lines().take(kept).map(|line| format!("{line}\n")).collect();
+        fs::write(bench.path("said.jsonl"), lines).unwrap();
+        let (exit, report) = bench.said(&[&SEARCH[..], &["--label", &format!("{kept} replies")]].concat());
+        assert_eq!(
+            (exit, text(&report, "status"), text(&report, "fault")),
+            (1, "failed", "replay-unknown"),
+            "{report}"
+        );
+        assert_eq!(edits(&report).len(), if kept == 0 { 0 } else { 3 });
+        let run = bench.path("search-runs").join(text(&report, "run"));
+        let counts = Value::parse(fs::read(run.join("made/spec.json")).unwrap()).unwrap();
+        assert_eq!(counts == given, kept == 0, "what was accepted before counts");
+    }
     assert_eq!(server.received().len(), asked);
 }
 
@@ -443,7 +567,7 @@ fn on_bad_days_of_the_network_every_run_has_a_clear_end_and_counts_what_it_may_h
 fn killed_at_any_write_a_search_comes_to_the_same_end_and_pays_for_nothing_twice() {
     let bench = || {
         let bench = Bench::live();
-        bench.small(3, 2, 1);
+        bench.small(3, 1, 1);
         bench.set("at_once = 1");
         bench
     };

@@ -26,8 +26,7 @@ pub struct Command {
 impl Command {
     /// Reads one from its table, in which `more` keys are known beside its own.
     pub fn read(table: &Fields<'_>, more: &[&str]) -> Result<Command, Refusal> {
-        let keys = ["command", "environment", "seconds", "cpu_seconds", "memory_mib", "output_bytes", "costs"];
-        table.only(&[keys.as_slice(), more].concat())?;
+        table.only(&[auto_schema::spec_search::COMMAND.as_slice(), more].concat())?;
         table.need("command")?;
         let command = table.texts("command")?.unwrap_or_default();
         if command.first().is_none_or(String::is_empty) {

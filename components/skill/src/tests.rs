@@ -1,5 +1,25 @@
 //! A skill with a known optimum, and a world that is a function of its text: every way of ending
 //! and every decision is reached.
+//!
+//! What was weak in the system that this one is to replace, and the test that shows ours is not. Those that
+//! need a host are in `tests/tests/searching.rs` (S), `host/jobs` (J) and `components/skill/src` (C).
+//!
+//! | weak | here |
+//! |---|---|
+//! | a crash between two renames leaves no skill | J `the_head_moves_from_where_it_was_thought_to_be_or_not_at_all`, S `a_search_that_is_killed_anywhere_comes_to_the_same_end_and_pays_for_nothing_twice` |
+//! | a run that was begun in part cannot go on | the same of S, from its first write on |
+//! | an edit can be paired with the runs of another | J `everything_that_may_change_what_comes_of_it_is_in_its_key` |
+//! | attempts are counted anew after a crash | S, killed anywhere: its teacher's first edit of a section breaks the shape |
+//! | no runs to begin with divide by nothing | `a_world_that_lies_or_fails_ends_the_search_and_the_incumbent_stands` |
+//! | rejections outlive the text that they were of | `what_was_refused_of_a_text_is_forgotten_with_it` |
+//! | one cell that is stuck blocks its dimension | `a_text_that_was_refused_is_not_run_again` |
+//! | it wanders off after paragraphs | `after_paragraphs_it_goes_on_in_the_dimension_it_was_in` |
+//! | runs are taken for runs of the skill that it begins with | S `runs_that_were_made_before_stand_for_the_first_ones_or_are_shown_beside_them` |
+//! | two processes at once | S `of_two_who_start_the_same_run_one_waits_and_nothing_is_paid_twice` |
+//! | candidates are drawn anew and the incumbent is not | `runs_are_compared_seed_by_seed` |
+//! | one judgement decides | `every_way_of_refusing_an_edit_has_its_reason`: a verifier and the time guard it |
+//! | a refresh scores everything | `the_known_optimum_is_reached_in_the_known_number_of_iterations` |
+//! | nobody looks at the length | C `an_edit_that_changes_the_shape_is_refused_with_the_reason`, S `a_failing_skill_is_improved_until_every_run_passes` |
 
 use std::collections::BTreeMap;
 
@@ -24,6 +44,8 @@ struct Student {
     broken: Option<&'static str>,
     /// Incumbents, one after the other.
     kept: Vec<String>,
+    /// Of each batch of runs.
+    seeds: Vec<Vec<u32>>,
 }
 
 fn score(text: &str, dimension: &str) -> Micros {
@@ -81,6 +103,10 @@ impl World for Student {
 
     fn rollouts(&mut self, document: &str, seeds: &[u32]) -> Result<Vec<Trace>, String> {
         self.calls.push("rollouts".to_owned());
+        self.seeds.push(seeds.to_vec());
+        if self.broken == Some("none") {
+            return Ok(Vec::new());
+        }
         let slow = document.contains("SLOW");
         let trace = |seed: &u32| Trace {
             id: format!("{}-{seed}", document.len()),
@@ -238,6 +264,47 @@ fn a_text_that_was_refused_is_not_run_again() {
 }
 
 #[test]
+fn what_was_refused_of_a_text_is_forgotten_with_it() {
+    let mut world = student(&[
+        ("s01-read", "fit", &["+POOR fit", "+FAIR fit", "+POOR fit still", "+GOOD fit"]),
+        // The text is another one now, and the work on its fit is gone.
+        ("s01-read", "economy", &["# Read\n\nGOOD economy"]),
+    ]);
+    let skill = SKILL.replace("Third.", "GOOD fit, GOOD economy");
+    let report = run(&mut world, &skill, &config(&["fit", "economy"]));
+    let accepted: Vec<bool> = report.decisions.iter().map(|one| one.accepted).collect();
+    assert_eq!(accepted, [false, true, true, false, true], "two refusals of a cell would have ended it");
+    assert_eq!(ends(&report), [(Level::Section, 5, "normalized_gap_converged")]);
+}
+
+#[test]
+fn after_paragraphs_it_goes_on_in_the_dimension_it_was_in() {
+    let mut world = student(&[
+        ("s01-read", "fit", &["+POOR fit", "+POOR fit still"]),
+        // What was fair of its economy goes, so that there is as much to win there.
+        ("s01-read/p01", "fit", &["First, GOOD fit."]),
+        ("s01-read/p02", "fit", &["Second, GOOD fit."]),
+        ("s02-write", "fit", &["+GOOD fit"]),
+        ("s01-read", "economy", &["+FAIR economy"]),
+    ]);
+    let skill = SKILL.replace("First.", "First, FAIR economy.").replace("Third.", "Third, FAIR economy.");
+    let config = Config { paragraph_iterations: 2, ..config(&["economy", "fit"]) };
+    let report = run(&mut world, &skill, &config);
+    let order: Vec<(&str, &str)> =
+        report.decisions.iter().skip(2).map(|one| (one.at.unit.as_str(), one.at.dimension.as_str())).collect();
+    let paragraphs = [("s01-read/p01", "fit"), ("s01-read/p02", "fit")];
+    assert_eq!(order[..2], paragraphs);
+    assert_eq!(order[2..], [("s02-write", "fit"), ("s01-read", "economy")]);
+}
+
+#[test]
+fn runs_are_compared_seed_by_seed() {
+    let mut world = student(&[("s01-read", "fit", &["+GOOD fit"])]);
+    run(&mut world, &SKILL.replace("Third.", "GOOD fit"), &config(&["fit"]));
+    assert_eq!(world.seeds, [[0, 1, 2], [0, 1, 2]], "the incumbent and the candidate");
+}
+
+#[test]
 fn an_edit_that_breaks_the_shape_is_asked_for_again_with_the_reason() {
     let mut world = student(&[("s01-read", "fit", &["# Other", "", "+GOOD fit"])]);
     let report = run(&mut world, &SKILL.replace("Third.", "GOOD fit"), &config(&["fit"]));
@@ -281,7 +348,9 @@ fn iterations_have_an_end() {
 
 #[test]
 fn a_world_that_lies_or_fails_ends_the_search_and_the_incumbent_stands() {
-    for (lie, why) in [("score", "5000001"), ("seeds", "seeds"), ("evidence", "foreign"), ("keeping", "kept")] {
+    for (lie, why) in
+        [("score", "5000001"), ("none", "seeds"), ("seeds", "seeds"), ("evidence", "foreign"), ("keeping", "kept")]
+    {
         let mut world = Student { broken: Some(lie), ..student(&[("s01-read", "fit", &["+GOOD fit"])]) };
         let ended = search(&config(&["fit"]), SKILL, Vec::new(), &mut world);
         assert!(ended.error.is_some_and(|error| error.contains(why)), "{lie}");

@@ -122,14 +122,32 @@ fn tasks(value: &Value, salt: &str) -> Result<BTreeMap<String, Task>, Refusal> {
             return Err(fields.refuse("id", format!("a second task has the id {id:?}")));
         }
     }
+    apart(&mut tasks, Split::Diagnose, &[Split::Gate, Split::Confirm]);
+    apart(&mut tasks, Split::Confirm, &[Split::Gate]);
     let empty = [Split::Diagnose, Split::Gate]
         .into_iter()
         .find(|&split| !tasks.values().any(|task: &Task| task.split == split));
     match empty {
         None => Ok(tasks),
         Some(split) => {
-            let message = format!("of {} tasks none is for {split:?}; there have to be more", tasks.len());
+            let message = format!(
+                "of {} tasks none is for {split:?}, without those that ask nearly what another asks; there have to be \
+                 more",
+                tasks.len()
+            );
             Err(Refusal::new("too-few-tasks", message).at("/tasks"))
+        }
+    }
+}
+
+/// Takes the tasks out of a split that ask nearly what one of the others asks: a teacher who was shown one
+/// knows the other, and what the gate let through is confirmed by nothing that is like what it saw.
+fn apart(tasks: &mut BTreeMap<String, Task>, split: Split, from: &[Split]) {
+    let others = tasks.values().filter(|task| from.contains(&task.split));
+    let others = HeldOut::of(others.map(|task| (task.id.as_str(), shown(Some(&task.input)))));
+    for task in tasks.values_mut().filter(|task| task.split == split) {
+        if others.is_near(&shown(Some(&task.input))) {
+            task.split = Split::Unused;
         }
     }
 }
@@ -153,9 +171,17 @@ impl<'s> Bench<'s> {
         self.tasks.values().filter(|task| task.split == split).map(|task| task.id.clone()).collect()
     }
 
+    /// The tasks that are used for nothing, as a note, where there are any.
+    pub fn unused(&self) -> Option<String> {
+        let names = self.of(Split::Unused);
+        let shown = words::cut(&names.join(", "), 200);
+        (!names.is_empty())
+            .then(|| format!("{} tasks ask nearly what another asks, and are not used: {shown}", names.len()))
+    }
+
     /// The tasks that no teacher may see.
     pub fn held_out(&self) -> HeldOut {
-        let held = self.tasks.values().filter(|task| task.split != Split::Diagnose);
+        let held = self.tasks.values().filter(|task| [Split::Gate, Split::Confirm].contains(&task.split));
         HeldOut::of(held.map(|task| (task.id.as_str(), shown(Some(&task.input)))))
     }
 

@@ -116,7 +116,7 @@ impl core::fmt::Display for Kind {
 impl Catalog {
     /// Reads the table `catalog`.
     pub fn read(fields: &Fields<'_>) -> Result<Catalog, Refusal> {
-        fields.only(&["models", "engines", "agent_classes", "tools", "memory_backends"])?;
+        fields.only(&auto_schema::spec_search::CATALOG)?;
         let mut catalog = Catalog {
             models: things(fields, "models")?,
             engines: things(fields, "engines")?,

@@ -28,6 +28,7 @@ pub mod commit;
 mod component;
 pub mod corpora;
 mod decide;
+mod diagnose;
 pub mod driver;
 pub mod edit;
 pub mod gate;

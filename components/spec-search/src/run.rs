@@ -155,6 +155,7 @@ pub fn run(lent: &mut impl Lent, config: &str) -> Result<Value, Fault> {
         notes.extend(refused.iter().take(20).map(|refusal| format!("a row was not taken: {refusal}")));
     }
     let mut bench = Bench::new(&settings, &tasks, &files)?;
+    notes.extend(bench.unused());
     // A run may try twice; what failed in one before is tried anew.
     bench.attempt += 2 * given.failures;
     let head = match (Head::read(lent)?, &given.action) {

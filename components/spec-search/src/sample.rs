@@ -16,6 +16,8 @@ pub enum Split {
     Gate,
     /// Measures what stands, once, when the search is over.
     Confirm,
+    /// Nothing: it asks nearly what a task asks that another split is to be kept from.
+    Unused,
 }
 
 /// Hundredths of the tasks that are for diagnosis, and for the gate; the rest confirms.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use auto_json::{Record, Value};
 use auto_schema::digest::Digest;
+use auto_schema::spec_search as keys;
 pub use auto_search::Command;
 
 use crate::Fields;
@@ -87,44 +88,11 @@ pub struct Settings {
     pub catalog: Catalog,
 }
 
-/// Every key of the table.
-const KEYS: [&str; 29] = [
-    "enabled",
-    "teacher_model",
-    "teacher_engine",
-    "autonomy_mode",
-    "min_traces",
-    "max_cost_per_session_usd",
-    "max_tool_calls_per_diagnosis",
-    "stagnation_k",
-    "stagnation_eps",
-    "max_total_cost_usd",
-    "max_regression",
-    "min_improvement",
-    "benchmark_subsample_size",
-    "benchmark_version",
-    "composite_reward",
-    "max_drift",
-    "sample_floor",
-    "repeats",
-    "seed",
-    "max_sessions",
-    "teacher_runs",
-    "student",
-    "scorer",
-    "trainer",
-    "eligible",
-    "mapped",
-    "catalog",
-    "tier_overrides",
-    "confirm_edits",
-];
-
 impl Settings {
     /// Reads the table. Codes: `bad-settings`, `not-enabled`.
     pub fn read(value: &Value) -> Result<Settings, Refusal> {
         let table = Fields::of(value, "", CODE)?;
-        table.only(&KEYS)?;
+        table.only(&keys::DRIVER)?;
         if !table.flag("enabled")?.unwrap_or(false) {
             let message = "spec search is off; set enabled = true in [learning.spec_search]";
             return Err(Refusal::new("not-enabled", message).at("/enabled"));
@@ -179,7 +147,7 @@ impl Settings {
 }
 
 fn weights(table: &Fields<'_>) -> Result<Weights, Refusal> {
-    table.only(&["alpha", "beta", "gamma", "delta"])?;
+    table.only(&keys::REWARD)?;
     let Weights { alpha, beta, gamma, delta } = Weights::default();
     let weight = |key, default| Ok::<_, Refusal>(table.micros(key, 0..=1_000 * ONE)?.unwrap_or(default));
     Ok(Weights {
@@ -193,7 +161,7 @@ fn weights(table: &Fields<'_>) -> Result<Weights, Refusal> {
 fn eligible(table: Option<Fields<'_>>) -> Result<Eligible, Refusal> {
     let most: u64 = 1 << 20;
     let Some(table) = table else { return Ok(Eligible { max_bytes: most as usize, ..Eligible::default() }) };
-    table.only(&["agents", "sources", "consent", "denied_tools", "denied_paths", "max_age_days", "max_bytes"])?;
+    table.only(&keys::ELIGIBLE)?;
     let set = |key| -> Result<Option<BTreeSet<String>>, Refusal> {
         Ok(table.texts(key)?.map(|texts| texts.into_iter().collect()))
     };
@@ -243,8 +211,8 @@ fn mapped(table: Option<Fields<'_>>) -> Result<BTreeMap<String, Mapping>, Refusa
 impl Scorer {
     fn read(table: &Fields<'_>) -> Result<Scorer, Refusal> {
         match table.need_text("kind")? {
-            "exact" => table.only(&["kind"]).map(|()| Scorer::Exact),
-            "command" => Ok(Scorer::Command(Command::read(table, &["kind"])?)),
+            "exact" => table.only(&keys::SCORER).map(|()| Scorer::Exact),
+            "command" => Ok(Scorer::Command(Command::read(table, &keys::SCORER)?)),
             other => Err(table.refuse("kind", format!("{other:?} is neither `exact` nor `command`"))),
         }
     }

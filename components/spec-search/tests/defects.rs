@@ -1,12 +1,28 @@
 //! One test for each defect that was found in the system this one is to replace, named after what
-//! holds here. Those of single edits, diffs and replies stand with these: `edits.rs` (names,
-//! quotes, prefixes, paths, pillars), `patch.rs`, `reply.rs` and `cluster.rs`.
+//! holds here. Those of single edits, diffs and replies stand with these.
+//!
+//! | defect there | test here |
+//! |---|---|
+//! | 1. what was refused stays, and later edits are judged on top of it | `d01_…` |
+//! | 2. the baseline never moves | `d02_…` |
+//! | 3. a gate that breaks leaves its edit applied | `d03_…` |
+//! | 4. a home that is not clean cannot be staged or restored | `d04_…` |
+//! | 5. taking `s1` back takes `s10` back, and a second time fails oddly | `d05_…`, both |
+//! | 6. diffs ignore their context; a bad one becomes the prompt | `components/search/src/patch.rs`: `context_and_removed_lines_have_to_stand_there`, `a_text_that_is_no_diff_never_becomes_the_prompt`, `one_line_at_the_top_is_one_changed_line` |
+//! | 7. files are edited line by line: quotes, prefixes, dots, missing keys | `edits.rs`: `names_with_dots_quotes_and_prefixes_are_one_key_and_hit_no_other`, `every_operation_changes_exactly_one_place`, `an_edit_that_changes_nothing_is_invalid_and_never_gated` |
+//! | 8. names are paths, pillars are believed | `edits.rs`: `names_that_are_paths_and_things_that_are_not_there_are_refused`, `what_a_teacher_says_of_tier_is_not_read_and_a_wrong_pillar_is_refused` |
+//! | 9. outcomes and deltas are lost | `d09_…` |
+//! | 10. an earlier bracket hides the clusters; a rate of 1.5 is taken for 0.015 | `components/search/src/reply.rs`: `the_last_list_of_objects_counts`; `cluster.rs`: `good_clusters_are_taken_and_each_bad_one_is_told` (a rate of 1.5 is refused, and what counts is counted) |
+//! | 11. the teacher sees the tasks that decide | `d11_…`, all |
+//! | traces of corpora count as experience | `d12_…` |
 
 mod common;
 
 use auto_json::Value;
+use auto_spec_search::bench::Bench;
 use auto_spec_search::lent::{Fault, Lent};
 use auto_spec_search::sample::{Split, split};
+use auto_spec_search::settings::Settings;
 use auto_spec_search::spec::Path;
 use common::house::{House, LOOK, NEUTRAL, RIVERS, TEMPERATURE, edits, helpful, plan, sessions, tasks, teacher, text};
 
@@ -147,6 +163,38 @@ fn d11_no_task_that_decides_is_ever_shown_to_the_teacher() {
             assert!(!ask.text.contains(&format!("\"{}\"", text(task, "input"))) && ask.text != text(task, "input"));
         }
     }
+}
+
+#[test]
+fn d11_a_task_that_asks_nearly_what_one_that_decides_asks_is_used_for_nothing() {
+    let of = |wanted: Split, at: usize| {
+        let ids = (0..200).map(|number| format!("t{number:03}"));
+        ids.filter(|id| split("personal_v1", id) == wanted).nth(at).expect("enough of each split")
+    };
+    let [near, other] = [0, 1].map(|at| of(Split::Diagnose, at));
+    let [alike, last] = [0, 1].map(|at| of(Split::Confirm, at));
+    let gate = of(Split::Gate, 0);
+    let task = |id: &str, input: &str| format!(r#"{{"id":"{id}","input":"{input}","expected":"x"}}"#);
+    let rest = [
+        task(&gate, "By which day in May do we have to pay the letter?"),
+        task(&near, "by which day in MAY do we have to pay  the letter"),
+        task(&alike, "By which day in May, do we have to pay the letter now?"),
+        task(&last, "Who wrote it?"),
+    ]
+    .join(",");
+    let least = r#"{"enabled":true,"student":{"command":["student"]},"catalog":{}}"#;
+    let settings = Settings::read(&common::json(least)).expect("sound");
+    let files = common::json("{}");
+    let tasks = common::json(&format!("[{},{rest}]", task(&other, "Which river?")));
+    let bench = Bench::new(&settings, &tasks, &files).expect("a bench");
+    assert_eq!((bench.of(Split::Diagnose), bench.of(Split::Confirm)), (vec![other], vec![last]));
+    let unused = bench.unused().expect("a note");
+    assert!(unused.starts_with("2 tasks") && unused.contains(&near) && unused.contains(&alike), "{unused}");
+    // Where none is left to look at, that is said.
+    let Err(refusal) = Bench::new(&settings, &common::json(&format!("[{rest}]")), &files) else {
+        panic!("none is left")
+    };
+    assert!(refusal.code == "too-few-tasks" && refusal.message.contains("nearly"), "{refusal}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ the scripted teacher says, in the order in which it is asked.
 import hashlib
 import json
 import random
+import re
 from decimal import Decimal
 
 VERSION = "clerk_v1"
@@ -22,6 +23,20 @@ def sha(data):
 def split(task):
     at = int.from_bytes(sha(f"split\0{VERSION}\0{task}".encode())[:8], "big") % 100
     return "diagnose" if at < 40 else "gate" if at < 80 else "confirm"
+
+
+def words(question, letter):
+    text = json.dumps({"letter": letter, "question": question}, separators=(",", ":"))
+    return {word.lower() for word in re.split(r"[\W_]+", text) if word}
+
+
+def for_diagnosis(known):
+    """The tasks for diagnosis, without those that ask nearly what one that decides asks."""
+    asked = {task["id"]: words(**task["input"]) for task in known}
+    near = lambda a, b: 5 * len(asked[a] & asked[b]) >= 4 * len(asked[a] | asked[b])
+    decide = [task["id"] for task in known if split(task["id"]) != "diagnose"]
+    own = [task for task in known if split(task["id"]) == "diagnose"]
+    return [task for task in own if not any(near(task["id"], other) for other in decide)]
 
 
 def tasks():
@@ -74,7 +89,7 @@ def replies(known):
     yield "Three kinds of question fail.\n" + fenced(CLUSTERS)
     seed = sha(f"teacher\0{0}\0{VERSION}".encode())
     for one in CLUSTERS:
-        own = [task for task in known if task["category"] == one["category"] and split(task["id"]) == "diagnose"]
+        own = [task for task in for_diagnosis(known) if task["category"] == one["category"]]
         for task in sorted(own, key=lambda task: sha(seed + task["id"].encode()))[:3]:
             yield task["expected"]
     yield fenced([STEPS, COOL])

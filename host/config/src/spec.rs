@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use auto_json::Record;
+use auto_schema::spec_search as keys;
 
 use crate::learning::Teacher;
 use crate::table::{ConfigError, Table};
@@ -70,72 +71,18 @@ impl Default for Triggers {
 
 type Result<T> = core::result::Result<T, ConfigError>;
 
-/// The keys that are the host's.
-const OURS: [&str; 15] = [
-    "spec",
-    "tasks",
-    "store_task",
-    "traces",
-    "corpora",
-    "student_files",
-    "scorer_files",
-    "trainer_files",
-    "network",
-    "pass_environment",
-    "at_once",
-    "max_experiments",
-    "max_runs_cost_usd",
-    "triggers",
-    "model_mode",
-];
-
-/// The keys that are the driver's.
-const THEIRS: [&str; 29] = [
-    "enabled",
-    "teacher_model",
-    "teacher_engine",
-    "autonomy_mode",
-    "min_traces",
-    "max_cost_per_session_usd",
-    "max_tool_calls_per_diagnosis",
-    "stagnation_k",
-    "stagnation_eps",
-    "max_total_cost_usd",
-    "max_regression",
-    "min_improvement",
-    "benchmark_subsample_size",
-    "benchmark_version",
-    "composite_reward",
-    "max_drift",
-    "sample_floor",
-    "repeats",
-    "seed",
-    "max_sessions",
-    "teacher_runs",
-    "student",
-    "scorer",
-    "trainer",
-    "eligible",
-    "mapped",
-    "catalog",
-    "tier_overrides",
-    "confirm_edits",
-];
-
-/// The keys of a command.
-const COMMAND: [&str; 7] = ["command", "environment", "seconds", "cpu_seconds", "memory_mib", "output_bytes", "costs"];
-
 /// Refuses every key that nobody reads, where it stands.
 fn known(table: &Table<'_>) -> Result<()> {
-    table.only(&[OURS.as_slice(), THEIRS.as_slice()].concat())?;
-    let scorer = [COMMAND.as_slice(), &["kind"]].concat();
-    let inner: [(&str, &[&str]); 6] = [
-        ("student", &COMMAND),
+    table.only(&[keys::HOST.as_slice(), &keys::DRIVER].concat())?;
+    let scorer = [keys::COMMAND.as_slice(), &keys::SCORER].concat();
+    let inner: [(&str, &[&str]); 7] = [
+        ("student", &keys::COMMAND),
         ("scorer", &scorer),
-        ("trainer", &COMMAND),
-        ("eligible", &["agents", "sources", "consent", "denied_tools", "denied_paths", "max_age_days", "max_bytes"]),
-        ("composite_reward", &["alpha", "beta", "gamma", "delta"]),
-        ("catalog", &["models", "engines", "agent_classes", "tools", "memory_backends"]),
+        ("trainer", &keys::COMMAND),
+        ("eligible", &keys::ELIGIBLE),
+        ("composite_reward", &keys::REWARD),
+        ("catalog", &keys::CATALOG),
+        ("triggers", &keys::TRIGGERS),
     ];
     for (key, known) in inner {
         if let Some(inner) = table.table(key)? {
@@ -164,7 +111,7 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
         }
     }
     let mut settings = table.to_record()?;
-    OURS.iter().for_each(|key| drop(settings.remove(key)));
+    keys::HOST.iter().for_each(|key| drop(settings.remove(key)));
     let model = model(table)?;
     Ok(SpecSearch {
         spec: path("spec")?,
@@ -196,13 +143,6 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path) -> Result<SpecSearch> {
 fn triggers(table: &Table<'_>) -> Result<Triggers> {
     let default = Triggers::default();
     let Some(table) = table.table("triggers")? else { return Ok(default) };
-    table.only(&[
-        "scheduled_enabled",
-        "scheduled_min_new_traces",
-        "cluster_enabled",
-        "cluster_min_size",
-        "cluster_failure_threshold",
-    ])?;
     let least = |key, default| Ok(table.number(key, 1..=1_000_000)?.unwrap_or(default));
     Ok(Triggers {
         scheduled_enabled: table.bool("scheduled_enabled")?.unwrap_or(default.scheduled_enabled),

@@ -253,11 +253,12 @@ mod tests {
     #[test]
     fn everything_that_may_change_what_comes_of_it_is_in_its_key() {
         let key = experiment().key();
-        let changes: [&dyn Fn(&mut Experiment); 6] = [
+        let changes: [&dyn Fn(&mut Experiment); 7] = [
             &|one| one.command.push("x".into()),
             &|one| one.environment[0].1 = "2".into(),
             &|one| one.input = "x".into(),
             &|one| one.files[0].executable = true,
+            &|one| one.files[0].digest = Digest::of(b"x"),
             &|one| one.collect.clear(),
             &|one| one.limits.memory_mib = 65,
         ];

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use auto_json::{Record, Value};
-use auto_tests::tool::binary;
+use auto_tests::tool::{self, binary};
 use server::{Act, Received, Server, said};
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ pub const SEARCH: [&str; 4] = ["search", "spec", "--config", "auto.toml"];
 
 impl Bench {
     pub fn new() -> Bench {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tool::scratch();
         let from = auto_tests::root().join("evals/search/spec");
         let copied = Command::new("cp").arg("-r").arg(from.join(".")).arg(folder.path()).status().unwrap();
         assert!(copied.success());
@@ -51,6 +51,7 @@ impl Bench {
     fn here(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("USER", "ann");
+        command.env("PATH", tool::path());
         // Compiled once for all tests of this file.
         command.env("AUTO_CACHE", std::env::temp_dir().join(format!("auto-spec-search-{}", std::process::id())));
         command

@@ -107,7 +107,7 @@ fn scores(report: &Value) -> String {
     }
     let height = scores.len() as f64 * 52.0 + 24.0;
     let mut svg = format!(
-        "<svg viewBox=\"0 0 840 {height}\" role=\"img\" aria-label=\"scores before and after\" \
+        "<div class=\"wide\"><svg viewBox=\"0 0 840 {height}\" role=\"img\" aria-label=\"scores before and after\" \
          xmlns=\"http://www.w3.org/2000/svg\">\n"
     );
     for (row, score) in scores.iter().enumerate() {
@@ -133,7 +133,7 @@ fn scores(report: &Value) -> String {
     for (share, said) in [(0.0, "0"), (0.5, "50%"), (1.0, "100%")] {
         let _ = writeln!(svg, "<text class=\"tick\" x=\"{:.1}\" y=\"{bottom:.1}\">{said}</text>", LEFT + share * WIDTH);
     }
-    svg + "</svg>\n<p>Grey is before, green after; a line is the 95% interval: Wilson's of a share of so many runs, else that of a mean.</p>\n"
+    svg + "</svg></div>\n<p>Grey is before, green after; a line is the 95% interval: Wilson's of a share of so many runs, else that of a mean.</p>\n"
 }
 
 fn dot(y: f64, class: &str, key: &str, side: Option<Side>) -> String {
@@ -294,12 +294,23 @@ fn columns(rows: &[Value], keys: &[&str]) -> String {
     html + "</table></div>\n"
 }
 
+/// A value for a reader: a list or a record of plain values without the brackets of JSON.
 fn plain(value: Option<&Value>) -> String {
+    let inner = |value: &Value| matches!(value, Value::List(_) | Value::Record(_));
     match value {
         None | Some(Value::Null) => "–".to_owned(),
         Some(Value::Text(text)) => text.clone(),
+        Some(Value::List(items)) if !items.iter().any(inner) => joined(items.iter().map(|item| plain(Some(item)))),
+        Some(Value::Record(record)) if !record.iter().any(|(_, value)| inner(value)) => {
+            joined(record.iter().map(|(key, value)| format!("{key} {}", plain(Some(value)))))
+        }
         Some(value) => value.canonical().into_string(),
     }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
 }
 
 fn notes(report: &Value) -> String {
@@ -328,7 +339,10 @@ fn setup(report: &Value) -> String {
     ];
     let mut html = String::new();
     for (key, what) in rows.iter().filter(|(key, _)| report.get(key).is_some()) {
-        let _ = writeln!(html, "<tr><th>{what}</th><td>{}</td></tr>", escaped(&shown(&plain(report.get(key)))));
+        let words = report.get(key).and_then(Value::as_list).filter(|_| *key == "agent");
+        let told = words.map(|words| words.iter().map(|word| plain(Some(word))).collect::<Vec<_>>().join(" "));
+        let told = told.unwrap_or_else(|| plain(report.get(key)));
+        let _ = writeln!(html, "<tr><th>{what}</th><td>{}</td></tr>", escaped(&shown(&told)));
     }
     if html.is_empty() { html } else { format!("<table>\n{html}</table>\n") }
 }
@@ -371,7 +385,8 @@ mod tests {
         for told in [
             "4 calls of the teacher, $0.001200; 2 of tools",
             "<li>a cluster was not &lt;taken&gt;</li>",
-            "denied-path",
+            "not shown: denied-path 1<",
+            "<tr><th>cluster_tasks</th><td>dates 4</td></tr>",
             "<td>dates</td><td>fails</td><td>9</td><td>0.9</td>",
             "<tr><th>rationale</th><td>it helps</td></tr>",
             "<th>Teacher</th><td>openai/gpt-4o</td>",
