@@ -175,8 +175,7 @@ impl<'s> Bench<'s> {
     pub fn unused(&self) -> Option<String> {
         let names = self.of(Split::Unused);
         let shown = words::cut(&names.join(", "), 200);
-        (!names.is_empty())
-            .then(|| format!("{} tasks ask nearly what another asks, and are not used: {shown}", names.len()))
+        (!names.is_empty()).then(|| format!("not used, since nearly the same as another task: {shown}"))
     }
 
     /// The tasks that no teacher may see.
