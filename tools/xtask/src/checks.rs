@@ -20,7 +20,7 @@ pub fn test(workspace: &Workspace) -> Result<()> {
 /// The same, and what is left out there because it fetches or takes minutes.
 pub fn test_all(workspace: &Workspace) -> Result<()> {
     test(workspace)?;
-    let slow = ["templates", "edge", "wheel", "loaders"].iter().flat_map(|name| ["--test", name]);
+    let slow = ["templates", "edge", "wheel", "loaders", "cargo_component"].iter().flat_map(|name| ["--test", name]);
     let mut command = workspace.cargo(["test", "--release", "--workspace"]);
     step({
         command.args(slow).args(["--", "--ignored", "--nocapture"]);
