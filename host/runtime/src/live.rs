@@ -55,10 +55,8 @@ impl Live {
     /// A new instance. Starting it uses the first call's fuel. `ours`: it is code of our emit.
     pub(crate) fn new(module: &Module, ours: bool) -> Result<Live, CallError> {
         let limits = module.sandbox.limits();
-        let mut store = Store::new(
-            module.sandbox.engine(module.lane),
-            Limiter { memory: limits.memory, refused: None, refused_table: None },
-        );
+        let mut store =
+            Store::new(&module.clocked.engine, Limiter { memory: limits.memory, refused: None, refused_table: None });
         store.limiter(|limiter| limiter);
         refill(&mut store, module)?;
         match Live::start(&mut store, module) {
@@ -239,7 +237,7 @@ fn refill(store: &mut Store<Limiter>, module: &Module) -> Result<(), CallError> 
         let set = store.set_fuel(sandbox.limits().fuel);
         set.map_err(|error| CallError::new(Class::Trap, format!("no fuel could be given: {error}")))?;
     }
-    store.set_epoch_deadline(sandbox.call_starts(module.lane));
+    store.set_epoch_deadline(module.clocked.call_starts());
     Ok(())
 }
 

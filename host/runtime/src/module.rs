@@ -4,6 +4,8 @@
 //! [`crate::Program`]'s business; the host's sandbox uses this one for code that is not
 //! sealed yet.
 
+use std::sync::Arc;
+
 use wasmtime::{ExternType, InstancePre, Linker, ModuleExport, Mutability, ValType};
 
 use auto_schema::cbin;
@@ -12,7 +14,7 @@ use crate::cache::is_precompiled;
 use crate::cost::{check_cost, check_room};
 use crate::error::{CallError, LoadError};
 use crate::live::{Live, check_input};
-use crate::sandbox::{Lane, Sandbox};
+use crate::sandbox::{Clocked, Lane, Sandbox};
 
 /// How a call ended that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +57,7 @@ pub struct Novelty {
 pub struct Module {
     pub(crate) sandbox: Sandbox,
     pub(crate) lane: Lane,
+    pub(crate) clocked: Arc<Clocked>,
     pub(crate) pre: InstancePre<crate::live::Limiter>,
     pub(crate) exports: Indices,
     pub(crate) has_initialize: bool,
@@ -107,16 +110,17 @@ impl Module {
         }
         check_cost(bytes).map_err(LoadError::TooLarge)?;
         check_room(bytes)?;
-        let module = sandbox.compile(bytes, lane)?;
+        let clocked = sandbox.clocked(lane)?;
+        let module = sandbox.compile(&clocked.engine, bytes)?;
         let exports = Indices::of(&module)?;
         check_memory(&module, sandbox.limits().memory)?;
         let has_initialize = match module.get_export("_initialize") {
             Some(ExternType::Func(ty)) => ty.params().len() == 0 && ty.results().len() == 0,
             _ => false,
         };
-        let pre = Linker::new(sandbox.engine(lane)).instantiate_pre(&module);
+        let pre = Linker::new(&clocked.engine).instantiate_pre(&module);
         let pre = pre.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
-        Ok(Module { sandbox: sandbox.clone(), lane, pre, exports, has_initialize })
+        Ok(Module { sandbox: sandbox.clone(), lane, clocked, pre, exports, has_initialize })
     }
 
     /// Runs one input in an instance made for it and thrown away after it. The number is

@@ -22,8 +22,11 @@ pub struct Sandbox {
 struct Inner {
     limits: Limits,
     cache: Option<Cache>,
-    metered: Clocked,
-    swift: OnceLock<Option<Clocked>>,
+    /// None where the limits leave no room for it, or the machine.
+    swift: Option<Arc<Clocked>>,
+    /// Made when it is needed, where there is a swift one: most processes that run an artifact
+    /// or two need no other.
+    metered: OnceLock<Result<Arc<Clocked>, LoadError>>,
 }
 
 /// How the calls in an engine are kept within bounds. Counting fuel and looking at the clock
@@ -46,10 +49,10 @@ const SWIFT: Duration = Duration::from_millis(10);
 /// Fuel that nothing uses up in twice [`SWIFT`]: 20 instructions a nanosecond.
 const SWIFT_FUEL: u64 = 400_000_000;
 
-/// An engine and its clock.
-struct Clocked {
+/// An engine and its clock. A module keeps the one that it was compiled for.
+pub(crate) struct Clocked {
     ticker: Ticker,
-    engine: Engine,
+    pub(crate) engine: Engine,
 }
 
 impl Sandbox {
@@ -60,8 +63,13 @@ impl Sandbox {
 
     /// A sandbox that keeps compiled code in a private folder.
     pub fn with_cache(limits: Limits, cache: Option<Cache>) -> Result<Sandbox, LoadError> {
-        let metered = Clocked::new(&limits, Lane::Metered)?;
-        Ok(Sandbox { inner: Arc::new(Inner { limits, cache, metered, swift: OnceLock::new() }) })
+        let fits = limits.fuel >= SWIFT_FUEL && limits.deadline >= SWIFT * 2;
+        let swift = fits.then(|| Clocked::new(&limits, Lane::Swift).ok()).flatten();
+        let sandbox = Sandbox { inner: Arc::new(Inner { limits, cache, swift, metered: OnceLock::new() }) };
+        if !sandbox.has_swift_lane() {
+            sandbox.clocked(Lane::Metered)?;
+        }
+        Ok(sandbox)
     }
 
     /// Loads a module of the world `auto:cbin/cbin`, sealed or not: a core module without
@@ -75,49 +83,33 @@ impl Sandbox {
         &self.inner.limits
     }
 
-    /// Whether there is a swift lane: the limits may leave no room for it, or the machine.
+    /// Whether there is a swift lane.
     pub(crate) fn has_swift_lane(&self) -> bool {
-        self.swift().is_some()
+        self.inner.swift.is_some()
     }
 
-    fn swift(&self) -> Option<&Clocked> {
-        let inner = &self.inner;
-        let fits = inner.limits.fuel >= SWIFT_FUEL && inner.limits.deadline >= SWIFT * 2;
-        let make = || fits.then(|| Clocked::new(&inner.limits, Lane::Swift).ok()).flatten();
-        inner.swift.get_or_init(make).as_ref()
-    }
-
-    fn clocked(&self, lane: Lane) -> &Clocked {
-        match lane {
-            Lane::Metered => &self.inner.metered,
-            Lane::Swift => self.swift().unwrap_or(&self.inner.metered),
+    /// The engine of a lane; the metered one where there is no swift one.
+    pub(crate) fn clocked(&self, lane: Lane) -> Result<Arc<Clocked>, LoadError> {
+        match (lane, &self.inner.swift) {
+            (Lane::Swift, Some(swift)) => Ok(swift.clone()),
+            _ => {
+                let make = || Clocked::new(&self.inner.limits, Lane::Metered);
+                self.inner.metered.get_or_init(make).clone()
+            }
         }
     }
 
-    pub(crate) fn engine(&self, lane: Lane) -> &Engine {
-        &self.clocked(lane).engine
-    }
-
-    pub(crate) fn compile(&self, module: &[u8], lane: Lane) -> Result<wasmtime::Module, LoadError> {
-        let engine = self.engine(lane);
+    pub(crate) fn compile(&self, engine: &Engine, module: &[u8]) -> Result<wasmtime::Module, LoadError> {
         match &self.inner.cache {
             Some(cache) => cache.compile(engine, module),
             None => wasmtime::Module::new(engine, module),
         }
         .map_err(|error| LoadError::Invalid(format!("{error:#}")))
     }
-
-    /// Starts the clock for a call and returns its deadline in ticks.
-    #[inline]
-    pub(crate) fn call_starts(&self, lane: Lane) -> u64 {
-        let ticker = &self.clocked(lane).ticker;
-        ticker.call_starts();
-        ticker.ticks
-    }
 }
 
 impl Clocked {
-    fn new(limits: &Limits, lane: Lane) -> Result<Clocked, LoadError> {
+    fn new(limits: &Limits, lane: Lane) -> Result<Arc<Clocked>, LoadError> {
         let engine = engine(limits, lane)?;
         let (deadline, period) = match lane {
             Lane::Metered => {
@@ -128,7 +120,14 @@ impl Clocked {
         };
         let ticker = Ticker::start(&engine, deadline, period)
             .map_err(|error| LoadError::Sandbox(format!("no thread for deadlines: {error}")))?;
-        Ok(Clocked { ticker, engine })
+        Ok(Arc::new(Clocked { ticker, engine }))
+    }
+
+    /// Starts the clock for a call and returns its deadline in ticks.
+    #[inline]
+    pub(crate) fn call_starts(&self) -> u64 {
+        self.ticker.call_starts();
+        self.ticker.ticks
     }
 }
 
@@ -149,6 +148,9 @@ fn engine(limits: &Limits, lane: Lane) -> Result<Engine, LoadError> {
         .max_memory_size(1 << 32)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(TABLE_ENTRIES);
+    // No call runs on a stack of its own; a thousand of them cost 3 ms to set up.
+    #[cfg(feature = "async")]
+    pool.total_stacks(0);
     let mut pooled = config(limits, lane);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     let mut frugal = config(limits, lane);
