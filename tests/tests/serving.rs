@@ -74,6 +74,11 @@ fn inputs_are_answered_abstained_on_or_refused_with_a_code_singly_and_in_lines()
     let id = reply.text(&["artifact"]);
     assert_eq!((reply.at(&["tier"]).as_u64(), id.len()), (Some(1), 64));
     assert_eq!(server.run(&id, KNOWN).body, reply.body, "by id as by name");
+    // What follows comes to an artifact that is known to be quick, on the connection's own thread.
+    let mut client = Client::connect(server.address);
+    let request =
+        format!("POST /run/shout HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{KNOWN}", KNOWN.len());
+    assert!((0..600).all(|_| client.exchange(&request).body == reply.body));
 
     let reply = server.run("shout", NOVEL);
     assert_eq!((reply.status, reply.code().as_str()), (409, "abstained"));

@@ -9,6 +9,7 @@ use auto_model::MicroUsd;
 use auto_runtime::{Effect, EffectError, EffectRecord, Program, Tools};
 use auto_schema::contract::{Contract, Scope, SpanKind};
 use auto_schema::digest::Digest;
+use auto_schema::key::Part;
 use auto_serve::run::backing::{Answered, Backing, Refusal, Tier0 as Standing, ToolSet};
 use auto_serve::run::caller::Caller;
 use auto_store::Store;
@@ -16,6 +17,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::files;
+use crate::keys::KeyOptions;
 use crate::models::{ModelOptions, Purse};
 use crate::reply::Exit;
 use crate::tier0::{Named, News, Recorder, Takes, Tier0};
@@ -44,6 +46,8 @@ pub struct StandingOptions {
     /// Hold what tier 0 answers to this contract, for the artifacts that were made for it
     #[arg(long, value_name = "FILE")]
     contract: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyOptions,
 }
 
 /// A tier 0 of a name: the command or model, and whether it is started for every input.
@@ -55,6 +59,7 @@ pub struct Behind {
     models: ModelOptions,
     tokens: u32,
     prompt: String,
+    keys: KeyOptions,
     who: BTreeMap<String, Who>,
     contracts: BTreeMap<Digest, Contract>,
     store: Option<(PathBuf, Sender<News>)>,
@@ -98,6 +103,7 @@ impl StandingOptions {
             models: models.clone(),
             tokens: self.tier0_tokens,
             prompt: String::from_utf8_lossy(&prompt).into_owned(),
+            keys: self.keys.clone(),
             who,
             contracts,
             store: self.store.clone().zip(tell),
@@ -126,13 +132,20 @@ impl Backing for Behind {
         self.who(name).is_some()
     }
 
-    fn tier0(&self, name: &str, program: &Program, caller: &Caller) -> Result<Box<dyn Standing>, Refusal> {
+    fn tier0(
+        &self,
+        name: &str,
+        program: &Program,
+        key: Option<&Part>,
+        caller: &Caller,
+    ) -> Result<Box<dyn Standing>, Refusal> {
         let Some((who, once)) = self.who(name) else {
             return Err(Refusal { code: "no-tier0".to_owned(), message: format!("nobody stands behind {name}") });
         };
         let named = Named { name: who, once: *once, prompt: &self.prompt, tokens: self.tokens };
         let tier0 = Tier0::start(&named, program, &self.tools, &self.models, &self.purse(caller), self.most);
         let tier0 = tier0.map_err(refusal)?.held_to(self.contracts.get(&program.manifest().contract).cloned());
+        let tier0 = tier0.keyed(key.cloned());
         // What is no span is answered and not recorded: an answer alone is no run of it.
         let recorder = match &self.store {
             Some((store, tell)) => match Recorder::open(Takes::Later(tell.clone()), store, program) {
@@ -148,6 +161,10 @@ impl Backing for Behind {
         let wanted = &program.manifest().capabilities;
         let processes = self.tools.start(wanted, self.most, &self.models, &self.purse(caller)).map_err(refusal)?;
         Ok(Box::new(Granted(processes)))
+    }
+
+    fn key(&self, program: &Program) -> Result<Option<Part>, Refusal> {
+        self.keys.of(program).map_err(refusal)
     }
 
     fn price(&self, program: &Program) -> Option<u64> {

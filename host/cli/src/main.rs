@@ -9,6 +9,7 @@ mod components;
 mod failure;
 mod files;
 mod inputs;
+mod keys;
 mod latency;
 mod lines;
 mod memory;

@@ -38,7 +38,25 @@ impl KeyPolicy {
     }
 }
 
+/// What of a request's text is the input of an artifact that was compiled under a key, as canonical
+/// JSON; none where the key does not fit it. Errors: why the text is no JSON.
+pub fn input_of(key: &Part, request: &str) -> Result<Option<Canonical>, String> {
+    let request = Value::parse(request).map_err(|error| error.to_string())?;
+    Ok(key.of(&request).map(|input| input.canonical()))
+}
+
 impl Store {
+    /// What of an operation's request is the input: by its own policy, or that of its kind. None where
+    /// it is all of it.
+    ///
+    /// Codes as for [`Store::key_policies`].
+    pub fn key_of(&self, task: &str, kind: &str, name: &str) -> Result<Option<Part>, StoreError> {
+        let policies = self.key_policies()?;
+        let of = |policy: &&KeyPolicy| policy.task == task && policy.is_of(kind, name);
+        let own = policies.iter().filter(of).min_by_key(|policy| policy.name.is_none());
+        Ok(own.map(|policy| policy.key.clone()))
+    }
+
     /// The key policies of all tasks, by task, kind and name.
     ///
     /// Codes: `store-damaged`, `store-io`, `store-busy`.

@@ -31,7 +31,7 @@ pub use census::{Census, Divergent, Row, Runs, Seen, Share, Tally};
 pub use error::StoreError;
 pub use export::{CSV_HEAD, csv, jsonl};
 pub use ingest::Ingested;
-pub use key::KeyPolicy;
+pub use key::{KeyPolicy, input_of};
 pub use open::Store;
 pub use owner::is_ours;
 pub use propose::Proposal;

@@ -11,6 +11,7 @@ use auto_json::{Canonical, Record, Value};
 use auto_runtime::Program;
 use auto_schema::contract::Contract;
 use auto_schema::digest::{Digest, Hasher};
+use auto_schema::key::Part;
 use auto_schema::manifest::Manifest;
 use auto_schema::shown_path;
 use auto_schema::types::Type;
@@ -58,11 +59,13 @@ pub struct Tier0 {
     output: Type,
     contract: Option<Contract>,
     recorder: Option<Recorder>,
+    /// What of a request is the artifact's input; all of it where none.
+    key: Option<Part>,
 }
 
 enum Who {
     Process(Answerer),
-    Model { paid: Box<Paid>, system: String, tokens: u32 },
+    Model { paid: Box<Paid>, instructions: Instructions, tokens: u32 },
 }
 
 /// What tier 0 answered.
@@ -133,17 +136,22 @@ impl Tier0 {
         let manifest = program.manifest();
         let who = if named.name.starts_with("model:") && !named.once {
             let paid = Box::new(models.open_with(named.name, purse)?);
-            Who::Model { paid, system: instructions(manifest, named.prompt), tokens: named.tokens }
+            Who::Model { paid, instructions: Instructions::of(manifest, named.prompt), tokens: named.tokens }
         } else {
             Who::Process(Answerer::start(tools, !named.once, named.name, most)?)
         };
         let (artifact, run) = (program.id(), tools.run_id.clone());
-        Ok(Tier0 { who, artifact, run, output: manifest.output.clone(), contract: None, recorder: None })
+        Ok(Tier0 { who, artifact, run, output: manifest.output.clone(), contract: None, recorder: None, key: None })
     }
 
     /// Holds answers to a contract, which must be the artifact's.
     pub fn held_to(self, contract: Option<Contract>) -> Tier0 {
         Tier0 { contract, ..self }
+    }
+
+    /// Is asked with whole requests, of which the artifact's input is a part.
+    pub fn keyed(self, key: Option<Part>) -> Tier0 {
+        Tier0 { key, ..self }
     }
 
     /// Has answers recorded.
@@ -195,7 +203,11 @@ impl Tier0 {
                 // What is no JSON was refused as the tool's reply.
                 Ok(Said { output: Value::parse(&reply).unwrap_or(Value::Null), cost: None, tokens: None })
             }
-            Who::Model { paid, system, tokens } => {
+            Who::Model { paid, instructions, tokens } => {
+                let system = match self.key {
+                    None => &instructions.of_input,
+                    Some(_) => &instructions.of_request,
+                };
                 let reply = paid.question(system, input.as_str(), *tokens)?;
                 let counted = reply.usage.map(|usage| usage.input.saturating_add(usage.output));
                 let output = read(&reply.text, &self.output);
@@ -211,7 +223,9 @@ impl Tier0 {
             bad_answer(&format!("expected {}{place}, got {}", wrong.expected, wrong.got))
         })?;
         let Some(contract) = &self.contract else { return Ok(()) };
-        let input = input.value();
+        let given = input.value();
+        // A contract speaks of the artifact's input. What has none is held to the type alone.
+        let Some(input) = self.key.as_ref().map_or(Some(given.clone()), |key| key.of(&given)) else { return Ok(()) };
         for property in contract.properties.iter().filter(|property| property.predicate().is_none()) {
             property.check(&input, output).map_err(|why| bad_answer(&format!("{}: {why}", property.sentence())))?;
         }
@@ -245,14 +259,28 @@ pub fn now() -> std::time::Duration {
 }
 
 /// What a model is told before the input.
-fn instructions(manifest: &Manifest, prompt: &str) -> String {
-    let Manifest { task, input, output, .. } = manifest;
-    format!(
-        "{prompt}\n\nThe message is one input of the task {task}: JSON of the type {input}. Answer with its output and \
-         nothing else: JSON of the type {output}."
-    )
-    .trim_start()
-    .to_owned()
+struct Instructions {
+    /// Where that is the artifact's.
+    of_input: String,
+    /// Where that is a whole request, of which the artifact's input is a part.
+    of_request: String,
+}
+
+impl Instructions {
+    fn of(manifest: &Manifest, prompt: &str) -> Instructions {
+        let Manifest { task, input, output, .. } = manifest;
+        let told = |what: &str| {
+            format!(
+                "{prompt}\n\nThe message is {what}. Answer with its output and nothing else: JSON of the type {output}."
+            )
+            .trim_start()
+            .to_owned()
+        };
+        Instructions {
+            of_input: told(&format!("one input of the task {task}: JSON of the type {input}")),
+            of_request: told(&format!("one request of the task {task}, in JSON")),
+        }
+    }
 }
 
 /// The JSON that a model said, inside a code fence or not; its words, where text is wanted.

@@ -143,10 +143,7 @@ fn set(store: &mut Store, of: &Operation, key: Option<&Part>) -> Result<Reply, F
 }
 
 fn apply(store: &Store, of: &Operation, input: &str) -> Result<Reply, Failure> {
-    let policies = store.key_policies()?;
-    let fits = |policy: &&KeyPolicy| policy.task == of.task && policy.kind == of.kind && policy.name == of.name;
-    let of_kind = |policy: &&KeyPolicy| policy.task == of.task && policy.kind == of.kind && policy.name.is_none();
-    let policy = policies.iter().find(fits).or_else(|| policies.iter().find(of_kind)).ok_or_else(|| {
+    let key = store.key_of(&of.task, &of.kind, of.name.as_deref().unwrap_or_default())?.ok_or_else(|| {
         let message = format!("task {:?} has no key policy for {}", of.task, of.kind);
         Failure::new(Exit::Refused, "no-key", message).help("set one with `auto-host key set`")
     })?;
@@ -157,8 +154,8 @@ fn apply(store: &Store, of: &Operation, input: &str) -> Result<Reply, Failure> {
     };
     let request = Value::parse(&text)
         .map_err(|error| Failure::new(Exit::Usage, "bad-input", format!("the request is not JSON: {error}")))?;
-    let key = policy.key.of(&request).ok_or_else(|| {
-        let message = format!("the key policy {} does not fit the request", policy.key);
+    let key = key.of(&request).ok_or_else(|| {
+        let message = format!("the key policy {key} does not fit the request");
         Failure::new(Exit::Refused, "no-key", message).help("such a request is not for an artifact compiled under it")
     })?;
     let mut reply = Reply::done("key", key.to_string(), Record::new().with("key", key));

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use auto_json::{Canonical, Record, Value};
 use auto_runtime::{CallError, EffectRecord, Limits, Outcome, Program, RunLimits, Sandbox, Session};
+use auto_schema::key::Part;
 use auto_schema::{shown, shown_path};
 use clap::Args;
 
 use crate::components::artifact_cache;
 use crate::failure::Failure;
 use crate::files;
+use crate::keys::{self, KeyOptions};
 use crate::lines::{Line, Lines};
 use crate::models::{ModelOptions, Purse};
 use crate::options::Global;
@@ -52,6 +54,8 @@ pub struct Opts {
     #[command(flatten)]
     tier0: Tier0Options,
     #[command(flatten)]
+    keys: KeyOptions,
+    #[command(flatten)]
     models: ModelOptions,
     /// With --batch: exit with 3 if any input was abstained on
     #[arg(long, requires = "batch")]
@@ -86,15 +90,19 @@ impl Opts {
     }
 
     fn answer(self, global: &Global) -> Result<Reply, Failure> {
-        let sandbox = Sandbox::with_cache(limits(global), artifact_cache(global)?)?;
+        // One session: an instance, and the one that takes its place.
+        let sandbox = Sandbox::with_cache(limits(global).with_instances(2), artifact_cache(global)?)?;
         let bytes = self.registry.artifact(global, &self.file)?;
         let program =
             Program::load(&sandbox, &bytes).map_err(|error| Failure::from(error).at(shown_path(&self.file)))?;
         let most = sandbox.limits().input;
         let purse = Purse::of(&tier0::session(&program));
+        let key = self.keys.of(&program)?;
+        let tier0 = self.tier0.start(global, &program, &self.tools, &self.models, &purse, most)?;
         let mut runner = Runner {
             session: program.session().checked(true),
-            tier0: self.tier0.start(global, &program, &self.tools, &self.models, &purse, most)?,
+            tier0: tier0.map(|tier0| tier0.keyed(key.clone())),
+            key,
             tools: self.tools.start(&program.manifest().capabilities, most, &self.models, &purse)?,
             limits: RunLimits { effects: self.tools.max_tool_calls, run: self.tools.run_id.clone() },
         };
@@ -157,6 +165,8 @@ struct Runner {
     tools: Processes,
     limits: RunLimits,
     tier0: Option<Tier0>,
+    /// What of what is given is the artifact's input; all of it where none.
+    key: Option<Part>,
 }
 
 /// What became of an input.
@@ -172,7 +182,11 @@ impl Runner {
     /// Runs an input, and asks tier 0 where the artifact has no answer. Not where a tool was
     /// called: what it did would be done twice.
     fn run(&mut self, input: &str) -> Ran {
-        let outcome = self.session.run_with(input, &mut self.tools, &self.limits);
+        let outcome = match keys::input(self.key.as_ref(), input) {
+            Ok(Some(own)) => self.session.run_with(&own, &mut self.tools, &self.limits),
+            Ok(None) => Ok(Outcome::Abstain { reason: "no-key".to_owned(), score: 0, limit: 0 }),
+            Err(error) => Err(error),
+        };
         let effects = self.tools.take_records();
         let tripped = match &outcome {
             Ok(Outcome::Abstain { reason, .. }) => Some(reason.clone()),

@@ -8,8 +8,8 @@ use auto_json::Record;
 use auto_registry::Registry;
 use auto_runtime::Sandbox;
 use auto_schema::{shown, shown_path};
-use auto_serve::http::{Bounds, Ended, Listener, Stop, is_loopback, runtime};
-use auto_serve::run::app::{App, Settings};
+use auto_serve::http::{Bounds, Ended, Listener, Stop, is_loopback, runtime_with_stack};
+use auto_serve::run::app::{App, OWN_STACK, Settings};
 use auto_serve::run::backing::Backing;
 use auto_serve::run::caller::Callers;
 use auto_serve::run::catalog::Catalog;
@@ -143,7 +143,7 @@ impl Opts {
         let threads = self.bounds.threads.unwrap_or_else(cores).max(1);
         let mut limits = run::limits(global);
         // Every thread may keep its warm ones.
-        let warm = threads.saturating_mul(2).saturating_add(usize::from(self.bounds.max_waiting));
+        let warm = threads.saturating_mul(3).saturating_add(usize::from(self.bounds.max_waiting));
         limits.instances = u32::try_from(warm.saturating_mul(17)).unwrap_or(u32::MAX).clamp(256, 4_096);
         let (stack, most) = (limits.stack, limits.input);
         let sandbox = Sandbox::with_cache(limits, artifact_cache(global)?)?;
@@ -191,7 +191,8 @@ impl Opts {
 
     fn listen(&self, global: &Global, app: App, threads: usize) -> Result<Reply, Failure> {
         let app = Arc::new(app);
-        let runtime = runtime(threads).map_err(|error| no_threads(&error))?;
+        let stack = app.settings.stack.saturating_add(OWN_STACK);
+        let runtime = runtime_with_stack(threads, stack).map_err(|error| no_threads(&error))?;
         let served = app.clone();
         let ended = runtime.block_on(async {
             let bound = Listener::bind(&self.addr).await.and_then(|listener| Ok((listener, Stop::on_signals()?)));

@@ -35,5 +35,14 @@ pub fn is_loopback(address: &str) -> io::Result<bool> {
 
 /// A runtime with so many threads for connections.
 pub fn runtime(threads: usize) -> io::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(threads.max(1)).thread_name("auto-serve").enable_all().build()
+    runtime_with_stack(threads, STACK)
+}
+
+/// Bytes of stack of a thread, unless somebody needs more.
+const STACK: usize = 2 << 20;
+
+/// The same, with so many bytes of stack each.
+pub fn runtime_with_stack(threads: usize, stack: usize) -> io::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(threads.max(1)).thread_name("auto-serve").thread_stack_size(stack).enable_all().build()
 }

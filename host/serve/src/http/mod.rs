@@ -46,7 +46,7 @@ pub use bearer::{Hidden, presented};
 pub use bounds::Bounds;
 pub use connection::{Ended, Traffic};
 pub use health::{Readiness, health};
-pub use listen::{Listener, is_loopback, runtime};
+pub use listen::{Listener, is_loopback, runtime, runtime_with_stack};
 pub use problem::Problem;
 pub use stop::Stop;
 

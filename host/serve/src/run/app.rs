@@ -2,16 +2,20 @@
 //!
 //! Three lanes keep callers out of each other's way. The *brief* lane tries an artifact for an
 //! instant, which is enough for nearly every input; what is not done then goes to the *long* lane,
-//! under the limits of a call. Whatever waits for somebody else (tools, tier 0) is in the *waiting*
+//! under the limits of a call. An artifact that was quick all along is tried on the connection's own
+//! thread, since the way to a lane and back would take longer. Whatever waits for somebody else (tools, tier 0) is in the *waiting*
 //! lane, whose threads mostly sleep. Connections are served by threads of their own.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auto_json::Value;
-use auto_runtime::{CallError, EffectRecord, Outcome, Program, RunLimits, Session};
+use auto_runtime::{CallError, Class, EffectRecord, Outcome, Program, RunLimits, Session};
 use auto_schema::digest::Digest;
+use auto_store::input_of;
 use axum::http::StatusCode;
 
 use super::backing::{Answered, Backing, Lent, Refusal, Tier0, ToolSet};
@@ -67,6 +71,29 @@ impl Bench {
         // Answers are put into objects of ours, so they have to be what they should be.
         self.sessions.entry(id).or_insert_with(|| program.session().checked(true))
     }
+
+    /// Tries an artifact for an instant.
+    fn brief(&mut self, artifact: &Artifact, input: &str) -> Option<Result<Outcome, CallError>> {
+        let begun = Instant::now();
+        let outcome = self.session(&artifact.program).run_briefly(input);
+        match outcome {
+            Some(_) => artifact.pace.took(begun.elapsed()),
+            None => artifact.pace.overran(),
+        }
+        outcome
+    }
+}
+
+/// The same on this thread, which is a connection's.
+fn here(artifact: &Artifact, input: &str) -> Result<Option<Result<Outcome, CallError>>, Problem> {
+    HERE.with_borrow_mut(|bench| {
+        let tried = catch_unwind(AssertUnwindSafe(|| bench.brief(artifact, input)));
+        tried.map_err(|_| {
+            // What fell over may have left them in any condition.
+            *bench = Bench::default();
+            no_result(NoResult::Panicked)
+        })
+    })
 }
 
 /// The service.
@@ -103,7 +130,17 @@ pub struct Ran {
     pub tier0: Option<Result<Answered, Refusal>>,
 }
 
+/// An abstention that is not the artifact's own.
+fn abstention(reason: &str) -> Result<Outcome, CallError> {
+    Ok(Outcome::Abstain { reason: reason.to_owned(), score: 0, limit: 0 })
+}
+
 impl Ran {
+    /// Of the artifact by itself.
+    fn alone(outcome: Result<Outcome, CallError>) -> Ran {
+        Ran { outcome, effects: Vec::new(), tier0: None }
+    }
+
     /// Who answered.
     pub fn side(&self) -> Side {
         match (&self.tier0, &self.outcome) {
@@ -115,7 +152,22 @@ impl Ran {
 }
 
 /// Room on a thread for what is not the artifact's.
-const OWN_STACK: usize = 2 << 20;
+pub const OWN_STACK: usize = 2 << 20;
+
+/// Whether an input came alone. One of many may not be answered on the connection's thread: all of them
+/// together could hold it for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// By itself.
+    Alone,
+    /// With others.
+    WithOthers,
+}
+
+thread_local! {
+    /// What a connection's thread keeps warm.
+    static HERE: RefCell<Bench> = RefCell::default();
+}
 
 impl App {
     /// Starts the lanes. Nothing is loaded yet.
@@ -158,10 +210,18 @@ impl App {
         artifact: &Arc<Artifact>,
         caller: &Caller,
         input: String,
+        came: Came,
     ) -> Result<Ran, Problem> {
         let begun = Instant::now();
-        let (ran, input) = self.tier1(artifact, caller, input).await?;
-        let ran = self.stand_in(artifact, caller, ran, input).await;
+        let (ran, given) = match &artifact.key {
+            None => self.tier1(artifact, caller, input, came).await?,
+            Some(key) => match input_of(key, &input) {
+                Ok(Some(own)) => (self.tier1(artifact, caller, own.into_string(), came).await?.0, input),
+                Ok(None) => (Ran::alone(abstention("no-key")), input),
+                Err(message) => (Ran::alone(Err(CallError { class: Class::BadInput, message })), input),
+            },
+        };
+        let ran = self.stand_in(artifact, caller, ran, given).await;
         // What is no input of the artifact's says nothing about how much of them it answers.
         if !ran.outcome.as_ref().is_err_and(|error| !is_breakage(error)) {
             artifact.counts.answered(ran.side(), begun.elapsed());
@@ -174,31 +234,32 @@ impl App {
         artifact: &Arc<Artifact>,
         caller: &Caller,
         input: String,
+        came: Came,
     ) -> Result<(Ran, String), Problem> {
-        let alone = |outcome| Ran { outcome, effects: Vec::new(), tier0: None };
         if !artifact.program.manifest().capabilities.is_empty() {
             return self.with_tools(artifact, caller, input).await;
         }
         if self.suspended(artifact) {
-            let reason = "drift".to_owned();
-            return Ok((alone(Ok(Outcome::Abstain { reason, score: 0, limit: 0 })), input));
+            return Ok((Ran::alone(abstention("drift")), input));
         }
-        let program = artifact.clone();
-        let tried = self.brief.run(move |bench| {
-            let outcome = bench.session(&program.program).run_briefly(&input);
-            (outcome, input)
-        });
-        let input = match tried.await.map_err(no_result)? {
-            (Some(outcome), input) => return Ok((alone(outcome), input)),
-            (None, input) => input,
+        let quick = came == Came::Alone && artifact.pace.is_quick(&input);
+        let (tried, input) = if quick {
+            (here(artifact, &input)?, input)
+        } else {
+            let program = artifact.clone();
+            let tried = self.brief.run(move |bench| (bench.brief(&program, &input), input));
+            tried.await.map_err(no_result)?
         };
+        if let Some(outcome) = tried {
+            return Ok((Ran::alone(outcome), input));
+        }
         let program = artifact.clone();
         let run = self.long.run(move |bench| {
             let outcome = run_checked(bench.session(&program.program), &input);
             (outcome, input)
         });
         let (outcome, input) = run.await.map_err(no_result)?;
-        Ok((alone(outcome), input))
+        Ok((Ran::alone(outcome), input))
     }
 
     /// Runs an artifact that may ask for tools, with those that the caller may use.
@@ -280,7 +341,7 @@ impl App {
         input: &str,
         why: &str,
     ) -> Result<Answered, Refusal> {
-        let start = || self.backing.tier0(&artifact.name, &artifact.program, caller);
+        let start = || self.backing.tier0(&artifact.name, &artifact.program, artifact.key.as_ref(), caller);
         self.tier0s.with(artifact.program.id(), &caller.name, start, |tier0| tier0.answer(input, why))?
     }
 
@@ -317,7 +378,7 @@ impl App {
 fn run_checked(session: &mut Session, input: &str) -> Result<Outcome, CallError> {
     let manifest = session.program().manifest();
     if !manifest.reusable {
-        let bad = |why: String| CallError { class: auto_runtime::Class::BadInput, message: why };
+        let bad = |why: String| CallError { class: Class::BadInput, message: why };
         let value = Value::parse(input).map_err(|error| bad(error.to_string()))?;
         manifest.input.accepts(&value).map_err(|wrong| bad(wrong.to_string()))?;
     }

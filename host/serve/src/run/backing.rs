@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use auto_json::Record;
 use auto_runtime::{EffectRecord, Program, Tools};
 use auto_schema::digest::Digest;
+use auto_schema::key::Part;
 
 use super::caller::Caller;
 
@@ -57,8 +58,18 @@ pub trait Backing: Send + Sync {
     /// Whether anybody answers where artifacts of that name do not.
     fn has_tier0(&self, name: &str) -> bool;
 
-    /// Somebody who does, for this caller's money.
-    fn tier0(&self, name: &str, program: &Program, caller: &Caller) -> Result<Box<dyn Tier0>, Refusal>;
+    /// What of a request is the artifact's input; none where all of it is. Asked once for each
+    /// artifact that is loaded.
+    fn key(&self, program: &Program) -> Result<Option<Part>, Refusal>;
+
+    /// Somebody who does, for this caller's money; asked with whole requests.
+    fn tier0(
+        &self,
+        name: &str,
+        program: &Program,
+        key: Option<&Part>,
+        caller: &Caller,
+    ) -> Result<Box<dyn Tier0>, Refusal>;
 
     /// The tools that an artifact may ask for, started.
     fn tools(&self, program: &Program, caller: &Caller) -> Result<Box<dyn ToolSet>, Refusal>;
@@ -76,7 +87,11 @@ impl Backing for Nobody {
         false
     }
 
-    fn tier0(&self, _: &str, _: &Program, _: &Caller) -> Result<Box<dyn Tier0>, Refusal> {
+    fn key(&self, _: &Program) -> Result<Option<Part>, Refusal> {
+        Ok(None)
+    }
+
+    fn tier0(&self, _: &str, _: &Program, _: Option<&Part>, _: &Caller) -> Result<Box<dyn Tier0>, Refusal> {
         Err(Refusal { code: "no-tier0".to_owned(), message: "nobody stands behind this artifact".to_owned() })
     }
 

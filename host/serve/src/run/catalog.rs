@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use auto_runtime::{Program, Sandbox};
 use auto_schema::digest::Digest;
+use auto_schema::key::Part;
 use axum::http::StatusCode;
 
 use super::backing::{Backing, Refusal};
 use super::counts::Counts;
+use super::pace::Pace;
 use super::shelf::Shelf;
 use crate::http::Problem;
 
@@ -28,6 +30,10 @@ pub struct Artifact {
     pub counts: Arc<Counts>,
     /// What an answer of tier 0 costs, where that was recorded.
     pub price: Option<u64>,
+    /// What of a request is the input; all of it where none.
+    pub key: Option<Part>,
+    /// How quick it was so far.
+    pub(super) pace: Pace,
 }
 
 /// A name that does not get what it is to stand for.
@@ -154,8 +160,9 @@ impl Catalog {
             let message = format!("the registry gave {} for {id}", program.id());
             return Err(Refusal { code: "wrong-artifact".to_owned(), message });
         }
-        let price = self.backing.price(&program);
-        Ok(Artifact { name: name.to_owned(), id: id.to_string(), counts: self.counts(name), price, program })
+        let (price, key) = (self.backing.price(&program), self.backing.key(&program)?);
+        let (counts, pace) = (self.counts(name), Pace::default());
+        Ok(Artifact { name: name.to_owned(), id: id.to_string(), counts, price, key, pace, program })
     }
 
     /// Lets each name stand for what the registry says now. What cannot be loaded leaves a name

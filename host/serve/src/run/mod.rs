@@ -20,6 +20,7 @@ pub mod drift;
 pub mod events;
 mod metrics;
 mod openapi;
+mod pace;
 mod page;
 mod pool;
 mod reply;

@@ -13,7 +13,7 @@ use axum::routing::{any, get};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
-use super::app::App;
+use super::app::{App, Came};
 use super::caller::Caller;
 use super::catalog::Artifact;
 use super::reply::{Reply, refused};
@@ -94,7 +94,7 @@ async fn answer(app: &Arc<App>, request: Request, begun: Instant) -> Result<Resp
         return Ok(lines(app.clone(), artifact, caller.clone(), body));
     }
     let parent = parts.headers.get("traceparent");
-    let reply = one(app, &artifact, caller, &body).await;
+    let reply = one(app, &artifact, caller, &body, Came::Alone).await;
     if let Some(spans) = &app.settings.spans {
         spans.add(&artifact, &reply, begun, parent);
     }
@@ -106,12 +106,12 @@ async fn answer(app: &Arc<App>, request: Request, begun: Instant) -> Result<Resp
     Ok(response)
 }
 
-async fn one(app: &Arc<App>, artifact: &Arc<Artifact>, caller: &Caller, input: &[u8]) -> Reply {
+async fn one(app: &Arc<App>, artifact: &Arc<Artifact>, caller: &Caller, input: &[u8], came: Came) -> Reply {
     let Ok(text) = str::from_utf8(input) else {
         artifact.counts.failures.add("bad-input");
         return Reply::problem(&Problem::new(StatusCode::BAD_REQUEST, "bad-input", "the input is not UTF-8"));
     };
-    match app.answer(artifact, caller, text.trim().to_owned()).await {
+    match app.answer(artifact, caller, text.trim().to_owned(), came).await {
         Ok(ran) => Reply::of(artifact, &ran),
         Err(problem) => Reply::problem(&problem),
     }
@@ -125,13 +125,13 @@ fn lines(app: Arc<App>, artifact: Arc<Artifact>, caller: Caller, body: Bytes) ->
         async move {
             // A full queue is waited for: who sends a batch does not come again for a line of it.
             for _ in 0..200 {
-                let reply = one(&app, &artifact, &caller, &line).await;
+                let reply = one(&app, &artifact, &caller, &line, Came::WithOthers).await;
                 if reply.code != "busy" {
                     return Ok::<_, std::convert::Infallible>(reply.line(number));
                 }
                 tokio::time::sleep(std::time::Duration::from_millis(25)).await;
             }
-            Ok(one(&app, &artifact, &caller, &line).await.line(number))
+            Ok(one(&app, &artifact, &caller, &line, Came::WithOthers).await.line(number))
         }
     });
     let mut response = Response::new(Body::from_stream(replies.buffered(ABREAST)));
