@@ -13,7 +13,6 @@ import json
 import pathlib
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -110,9 +109,10 @@ for client in clients:
 server.send_signal(signal.SIGTERM)
 server.wait()
 tool("import", "--store", "shout.db", "--spool") if (folder / "shout.db.spool").exists() else None
-census = json.loads(subprocess.run([host, "--json", "census", "--task", "shout", "--store", "shout.db"], cwd=folder,
-                                   check=True, capture_output=True, text=True).stdout)
-traces = sqlite3.connect(folder / "shout.db").execute("select count(*) from trace").fetchone()[0]
-print(json.dumps({"seconds": seconds, "replies": {str(k): v for k, v in asked.items()}, "wrong": len(bad),
-                  "answered_by_tier0": len(told), "traces": traces, "census": census.get("code")}))
-sys.exit(1 if bad or traces < len(told) + 2 else 0)
+tool("store", "export", "--store", "shout.db", "--task", "shout", "--as-recorded", "--out", "all.jsonl")
+spans = [json.loads(line) for line in (folder / "all.jsonl").read_text().splitlines()]
+held = collections.Counter(span["input"]["text"] for span in spans if span["t"] == "span" and "client" in str(span["input"]))
+lost, doubled = [text for text in told if held[text] == 0], [text for text, count in held.items() if count > 1]
+print(json.dumps({"seconds": seconds, "replies": {str(k): v for k, v in asked.items()}, "kills": turn // 10,
+                  "wrong": len(bad), "answered_by_tier0": len(told), "lost": len(lost), "doubled": len(doubled)}))
+sys.exit(1 if bad or lost or doubled else 0)

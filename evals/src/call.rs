@@ -1,6 +1,8 @@
 //! `call`: what one call of an artifact costs, in every way there is to make it, beside the
 //! same function written by hand in Rust.
 
+mod one_shot;
+
 use std::io::{BufRead, BufReader, Read as _, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -13,9 +15,10 @@ use auto_runtime::{Limits, Outcome, Program, Sandbox, Session};
 use crate::clock::{self, Effort, Subject, Times, figure};
 use crate::native::{self, Native, Reply};
 
-/// Times one call of an artifact: warm, isolated, in a batch, over stdio, over HTTP.
+/// Times one call of an artifact: warm, isolated, in a batch, over stdio, over HTTP, and as a
+/// process of its own with the compiled code cached.
 ///
-/// With --native, the hand-written function of that name is first checked to give the same
+/// Prints them as a table on stderr, the fastest first. With --native, the hand-written function of that name is first checked to give the same
 /// on all inputs and on damaged copies of them, then timed in the same rounds.
 #[derive(clap::Args)]
 #[command(
@@ -64,6 +67,11 @@ impl Options {
             Ok(times) => report.set("http", figure(times.median(), 1)),
             Err(error) => unmeasured(&mut report, "http", &format!("{error:#}")),
         }
+        match one_shot::measure(&self.effort, &self.artifact, &inputs) {
+            Ok(figures) => figures.into_iter().for_each(|(name, value)| report.set(name, value)),
+            Err(error) => unmeasured(&mut report, "one_shot", &format!("{error:#}")),
+        }
+        eprint!("{}", ladder(&report));
         Ok(report)
     }
 
@@ -76,6 +84,35 @@ impl Options {
         ensure!(!inputs.is_empty(), "no input; give --input JSON or --inputs-file FILE");
         Ok(inputs)
     }
+}
+
+/// The ways to make a call, in the order of the table.
+const LADDER: [(&str, &str); 9] = [
+    ("native", "by hand in Rust"),
+    ("warm", "in one process"),
+    ("warm_checked", "the same, the answer checked to be canonical JSON"),
+    ("isolated", "a fresh instance for each call"),
+    ("stdio", "over `auto-host run --stdio`"),
+    ("http", "over HTTP"),
+    ("one_shot_processor", "a process for each call, of a processor"),
+    ("one_shot", "a process for each call, by the clock"),
+    ("help", "`auto-host --help`, by the clock"),
+];
+
+/// What was measured, as one table.
+fn ladder(report: &Record) -> String {
+    let mut table = "| what | a call |\n|---|---:|\n".to_owned();
+    for (name, what) in LADDER {
+        let Some(Value::Number(nanos)) = report.get(name) else { continue };
+        let nanos: f64 = nanos.text().parse().unwrap_or(f64::NAN);
+        let figure = match nanos {
+            0.0..1e4 => format!("{:.2} µs", nanos / 1e3),
+            1e4..1e6 => format!("{:.0} µs", nanos / 1e3),
+            _ => format!("{:.1} ms", nanos / 1e6),
+        };
+        table.push_str(&format!("| {what} | {figure} |\n"));
+    }
+    table
 }
 
 /// Everything that needs no other process, in the same rounds.
@@ -134,10 +171,14 @@ fn over_stdio(effort: &Effort, artifact: &Path, inputs: &[String]) -> anyhow::Re
     }
 }
 
+/// Requests that are not measured.
+const WARM_UP: usize = 1_000;
+
 /// A request there and a reply back on one connection, one after the other.
 fn over_http(effort: &Effort, artifact: &Path, inputs: &[String]) -> anyhow::Result<Times> {
     let mut service = Service::spawn(artifact)?;
-    for input in inputs {
+    // A server has to have seen that an artifact is quick.
+    for input in inputs.iter().cycle().take(inputs.len().max(WARM_UP)) {
         service.ask(input)?;
     }
     let mut failed = None;

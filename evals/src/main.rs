@@ -23,6 +23,7 @@ mod policies;
 mod rules;
 mod scrub;
 mod sealed;
+mod serve;
 mod store;
 mod strange;
 mod stream;
@@ -44,6 +45,7 @@ enum Family {
     Edge(edge::Options),
     Passes(passes::Options),
     Scrub(scrub::Options),
+    Serve(serve::Options),
     Policies(policies::Options),
     Rules(rules::Options),
     Store(store::Options),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Family::Edge(options) => options.run(),
         Family::Passes(options) => options.run(),
         Family::Scrub(options) => options.run(),
+        Family::Serve(options) => options.run(),
         Family::Policies(options) => options.run(),
         Family::Rules(options) => options.run(),
         Family::Store(options) => options.run(),

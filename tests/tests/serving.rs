@@ -334,7 +334,7 @@ fn a_token_says_which_artifacts_and_tools_its_bearer_may_use() {
 fn a_tool_that_hangs_ends_its_own_run_alone_and_calls_are_counted() {
     let tool = look_up();
     let folder = tool.folder.path();
-    let server = serve_look_up(folder, &["--tool", "look=python3 tool.py", "--tool-timeout", "2"]);
+    let server = serve_look_up(folder, &["--tool", "look=python3 tool.py", "--tool-timeout", "8"]);
     std::thread::scope(|scope| {
         let hanging = scope.spawn(|| server.run("look", r#"{"order":"hang"}"#));
         std::thread::sleep(Duration::from_millis(200));
