@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod browser;
+pub mod disk;
 pub mod outside;
 pub mod server;
 pub mod text;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use auto_json::Value;
 use auto_store::{Store, Trace};
+use auto_tests::disk::Disk;
 use auto_tests::tool::Tool;
 use auto_tests::wire::{Reply, Server, ask};
 
@@ -249,4 +250,29 @@ fn a_store_that_is_locked_for_long_delays_and_loses_nothing() {
     locker.wait().unwrap();
     server.stop();
     assert_eq!(traces(&tool).len(), 1);
+}
+
+#[test]
+fn a_full_disk_is_told_with_503_and_what_was_accepted_before_is_not_lost() {
+    let Some(disk) = Disk::new("2m") else { return };
+    let tool = Tool::new();
+    let path = disk.0.join("s.db");
+    let store = path.to_str().unwrap();
+    let server = Server::start(&tool, &["collect", "--store", store, "--task", "t", "--quiet", "100"]);
+    assert_eq!(send(&server, &[JSON], request(&[span(1, 1, None, "a")]).as_bytes()).status, 200);
+    server.wait_for("/ready", "\"traces\":1");
+    // One that is accepted and whose trace is not whole yet.
+    assert_eq!(send(&server, &[JSON], request(&[span(2, 2, Some(1), "b")]).as_bytes()).status, 200);
+    disk.fill();
+    let reply = send(&server, &[JSON], request(&[span(3, 1, None, "c")]).as_bytes());
+    assert_eq!((reply.status, code(&reply).as_str()), (503, "unwritable"));
+    assert!(reply.head.to_ascii_lowercase().contains("retry-after:"), "{}", reply.head);
+    disk.free();
+    // As an exporter does: it sends again.
+    for spans in [[span(3, 1, None, "c")], [span(2, 1, None, "a")]] {
+        assert_eq!(send(&server, &[JSON], request(&spans).as_bytes()).status, 200);
+    }
+    server.wait_for("/ready", "\"traces\":3");
+    server.stop();
+    assert_eq!(Store::open_read(&path).unwrap().traces_of("t").unwrap().len(), 3);
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use auto_json::Value;
 use auto_store::{Store, Trace};
+use auto_tests::disk::Disk;
 use auto_tests::tool::Tool;
 use auto_tests::wire::{Server, answer, ask, ask_on, provider};
 
@@ -128,6 +129,55 @@ fn tool_calls_are_structure_and_their_results_tool_calls() {
         "{spans:?}"
     );
     assert_eq!(spans.len(), 3);
+}
+
+#[test]
+fn a_response_that_goes_on_from_an_earlier_one_is_recorded_with_all_that_was_said() {
+    let turn = AtomicUsize::new(0);
+    let upstream = provider(move |_, to| {
+        let number = turn.fetch_add(1, SeqCst);
+        let body = format!(
+            r#"{{"id":"resp_{number}","status":"completed","output":[{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"answer {number}"}}]}}]}}"#
+        );
+        // The second comes as a stream.
+        let reply = match number {
+            1 => answer(
+                "text/event-stream",
+                &format!(
+                    "event: response.created\ndata: {{\"type\":\"response.created\",\"response\":{{\"id\":\"resp_1\",\"output\":[]}}}}\n\n\
+                     event: response.completed\ndata: {{\"type\":\"response.completed\",\"response\":{body}}}\n\n"
+                ),
+            ),
+            _ => answer("application/json", &body),
+        };
+        to.write_all(reply.as_bytes()).unwrap();
+    });
+    let tool = Tool::new();
+    let server = proxy(&tool, upstream, &[]);
+    for number in 0..4 {
+        let before = match number {
+            0 => String::new(),
+            // The last goes on from an answer that nobody saw.
+            3 => r#","previous_response_id":"resp_of_another""#.to_owned(),
+            _ => format!(r#","previous_response_id":"resp_{}""#, number - 1),
+        };
+        let body = format!(r#"{{"model":"m","input":"question {number}"{before}}}"#);
+        assert_eq!(ask(server.address, "POST", "/v1/responses", &[], body.as_bytes()).status, 200);
+        server.wait_for("/_auto/health", &format!("\"recorded\":{}", number + 1));
+    }
+    let (stdout, _) = server.stop();
+    assert!(counts(&stdout).starts_with("4 exchanges recorded, 0 put aside, 0 lost"), "{stdout}");
+    let traces = traces(&tool);
+    assert_eq!(traces.len(), 4, "what was said before is there once");
+    let spans: Vec<_> = traces.iter().map(|trace| &trace.spans[0]).collect();
+    let third = spans[2].input.as_str();
+    let places: Vec<Option<usize>> = ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
+        .iter()
+        .map(|said| third.find(said))
+        .collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{third}");
+    let kinds: Vec<&str> = spans.iter().map(|span| span.kind.name()).collect();
+    assert_eq!(kinds, ["model_call", "model_call", "model_call", "span"], "the last is uncaptured");
 }
 
 #[test]
@@ -310,6 +360,55 @@ fn a_body_beyond_the_bound_is_relayed_and_not_recorded() {
     server.wait_for("/_auto/health", "\"lost\":1");
     let (stdout, _) = server.stop();
     assert!(counts(&stdout).starts_with("0 exchanges recorded, 0 put aside, 1 lost"), "{stdout}");
+}
+
+#[test]
+fn an_answer_that_is_a_bomb_is_relayed_as_it_came_and_one_that_is_not_what_it_says_is_too() {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(&vec![b' '; 64 << 20]).unwrap();
+    let bomb = packed.finish().unwrap();
+    let sent = bomb.clone();
+    let upstream = provider(move |asked, to| {
+        let bytes = if asked.body.ends_with(b"bomb\"}]}") { &sent[..] } else { &b"no gzip at all"[..] };
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n";
+        to.write_all(format!("{head}Content-Length: {}\r\n\r\n", bytes.len()).as_bytes()).unwrap();
+        to.write_all(bytes).unwrap();
+    });
+    let tool = Tool::new();
+    let server = proxy(&tool, upstream, &["--max-recorded", "1000000"]);
+    let reply = ask(server.address, "POST", CHAT, &[], request("bomb", "").as_bytes());
+    assert!(reply.status == 200 && reply.body == bomb, "{} bytes", reply.body.len());
+    let reply = ask(server.address, "POST", CHAT, &[], request("x", "").as_bytes());
+    assert_eq!((reply.status, &reply.body[..]), (200, &b"no gzip at all"[..]));
+    server.wait_for("/_auto/health", "\"lost\":2");
+    server.stop();
+}
+
+#[test]
+fn a_full_disk_costs_the_caller_nothing_and_no_exchange() {
+    let Some(disk) = Disk::new("2m") else { return };
+    let upstream = provider(|_, to| to.write_all(answer("application/json", &said("hi")).as_bytes()).unwrap());
+    let tool = Tool::new();
+    let path = disk.0.join("s.db");
+    let upstream = format!("http://{upstream}");
+    let verb = ["proxy", "--upstream", &upstream, "--store", path.to_str().unwrap(), "--task", "t"];
+    let server = Server::start(&tool, &verb);
+    let status = |text: &str| ask(server.address, "POST", CHAT, &[], request(text, "").as_bytes()).status;
+    assert_eq!(status("before"), 200);
+    server.wait_for("/_auto/health", "\"recorded\":1");
+    disk.fill();
+    // The store gives back the room of its log, which is enough for what it did not take.
+    assert_eq!(status(&"while it is full".repeat(500)), 200);
+    server.wait_for("/_auto/health", "\"aside\":1,\"lost\":0");
+    disk.free();
+    assert_eq!(status("after"), 200);
+    server.wait_for("/_auto/health", "\"recorded\":2");
+    server.stop();
+    let output = tool.run(&["import", "--store", path.to_str().unwrap(), "--spool"]);
+    assert!(output.status.success(), "{output:?}");
+    let store = Store::open_read(&path).unwrap();
+    store.verify().unwrap();
+    assert_eq!(store.traces_of("t").unwrap().len(), 3);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use auto_json::Value;
 use auto_store::{Scope, Store};
+use auto_tests::disk::Disk;
 use rustix::process::{Pid, Signal, kill_process};
 
 const RECORDERS: usize = 24;
@@ -395,36 +396,6 @@ fn damage_ends_with_exit_code_6_or_changes_nothing() {
         }
     }
     assert!(refused > 10, "{refused} were noticed");
-}
-
-/// A small file system, gone at the end; none where this process may not mount one.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn new(size: &str) -> Option<Disk> {
-        let place = tempfile::tempdir().unwrap().keep();
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(&place).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Disk(place));
-        }
-        eprintln!("skipped: a small file system cannot be mounted here");
-        let _ = fs::remove_dir(place);
-        None
-    }
-
-    fn fill(&self) {
-        // A block at a time, until nothing more fits.
-        let mut file = fs::File::create(self.0.join("filler")).unwrap();
-        while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-        let _ = fs::remove_dir(&self.0);
-    }
 }
 
 #[test]

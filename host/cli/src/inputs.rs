@@ -11,6 +11,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use auto_store::beside;
+
 static READ: Mutex<Vec<Input>> = Mutex::new(Vec::new());
 
 struct Input {
@@ -87,13 +89,6 @@ pub fn note_store(path: &Path) {
         note(&beside(path, suffix));
     }
     note_folder(&beside(path, ".spool"));
-}
-
-/// The path with something appended to its name.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// What would be lost if the file at a path were replaced: the input that it is, as it was

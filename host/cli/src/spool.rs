@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use auto_files::regular;
 use auto_schema::shown_path;
+use auto_store::shown_store;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -39,9 +40,7 @@ pub struct Recording {
 impl Spool {
     /// The spool beside a store.
     pub fn beside(store: &Path) -> Spool {
-        let mut folder = store.as_os_str().to_owned();
-        folder.push(".spool");
-        Spool { store: store.to_owned(), folder: folder.into() }
+        Spool { store: store.to_owned(), folder: auto_store::beside(store, ".spool") }
     }
 
     /// Makes an empty trace file for an agent to write to.
@@ -126,7 +125,7 @@ impl Spool {
 
     /// The command that takes in what was left.
     pub fn command(&self) -> String {
-        format!("auto-host import --store {} --spool", shown_path(&self.store))
+        format!("auto-host import --store {} --spool", shown_store(&self.store))
     }
 }
 

@@ -6,6 +6,7 @@
 //! the store and never in it. Patterns miss things: [`Scrubber::residual`] looks again at what is to
 //! leave the house, and names what it finds.
 
+mod cut;
 mod kinds;
 
 use std::collections::BTreeMap;
@@ -80,9 +81,7 @@ impl Scrubber {
 
     /// One whose key lies beside a store; the key is made where there is none.
     pub fn beside(store: &Path, own: &[(String, String)]) -> Result<Scrubber, ScrubError> {
-        let mut path = store.as_os_str().to_owned();
-        path.push(".scrub-key");
-        let path = PathBuf::from(path);
+        let path = auto_store::beside(store, ".scrub-key");
         let key = key(&path).map_err(|error| ScrubError::Key(path, error))?;
         Scrubber::new(own, key)
     }
@@ -123,8 +122,10 @@ impl Scrubber {
             // A number may be a card's or a phone's as well.
             Value::Number(number) => self.text(&number.text()).map(Value::Text),
             Value::List(items) => {
+                let mended = self.mended(items);
+                let items = mended.as_ref().unwrap_or(items);
                 let scrubbed: Vec<Option<Value>> = items.iter().map(|item| self.value(item, key)).collect();
-                scrubbed.iter().any(Option::is_some).then(|| {
+                (mended.is_some() || scrubbed.iter().any(Option::is_some)).then(|| {
                     scrubbed
                         .into_iter()
                         .zip(items)
@@ -215,42 +216,54 @@ impl Scrubber {
 
     /// What of a trace would have to be taken out.
     pub fn residual(&self, trace: &Trace) -> Vec<Residual> {
-        let mut found = Vec::new();
-        let mut look = |key: Option<&str>, text: &str, at: &str| {
-            let note = |kind: &str| Residual { kind: kind.to_owned(), at: at.to_owned() };
-            if key.is_some_and(|key| is_secret(key, text)) {
-                found.push(note(Kind::Secret.name()));
-            } else {
-                found.extend(self.find(text).into_iter().map(|one| note(one.kind)));
-            }
-        };
-        for value in trace.input.iter().chain(&trace.output) {
-            texts(&value.value(), None, &mut |key, text| look(key, text, "the run"));
-        }
-        trace.attributes.iter().for_each(|(key, text)| look(Some(key), text, "an attribute of the run"));
+        let mut looking = Looking { scrubber: self, found: Vec::new() };
+        trace.input.iter().chain(&trace.output).for_each(|value| looking.value(&value.value(), None, "the run"));
+        trace.attributes.iter().for_each(|(key, text)| looking.text(Some(key), text, "an attribute of the run"));
         for span in &trace.spans {
             let at = format!("span {} ({})", span.sequence, span.kind);
-            for value in [&span.input, &span.output] {
-                texts(&value.value(), None, &mut |key, text| look(key, text, &at));
-            }
-            span.attributes.iter().for_each(|(key, text)| look(Some(key), text, &at));
-            span.error.iter().chain([&span.name]).for_each(|text| look(None, text, &at));
+            [&span.input, &span.output].into_iter().for_each(|value| looking.value(&value.value(), None, &at));
+            span.attributes.iter().for_each(|(key, text)| looking.text(Some(key), text, &at));
+            span.error.iter().chain([&span.name]).for_each(|text| looking.text(None, text, &at));
         }
-        found
+        looking.found
     }
 }
 
-/// Every text in a value, with the key that it stands under; keys too.
-fn texts(value: &Value, key: Option<&str>, see: &mut impl FnMut(Option<&str>, &str)) {
-    match value {
-        Value::Text(text) => see(key, text),
-        Value::Number(number) => see(None, &number.text()),
-        Value::List(items) => items.iter().for_each(|item| texts(item, key, see)),
-        Value::Record(record) => record.iter().for_each(|(key, value)| {
-            see(None, key);
-            texts(value, Some(key), see);
-        }),
-        _ => {}
+/// Looks for what would have to be taken out.
+struct Looking<'s> {
+    scrubber: &'s Scrubber,
+    found: Vec<Residual>,
+}
+
+impl Looking<'_> {
+    fn note(&mut self, kind: &str, at: &str) {
+        self.found.push(Residual { kind: kind.to_owned(), at: at.to_owned() });
+    }
+
+    /// A text, and the key that it stands under.
+    fn text(&mut self, key: Option<&str>, text: &str, at: &str) {
+        if key.is_some_and(|key| is_secret(key, text)) {
+            self.note(Kind::Secret.name(), at);
+        } else {
+            self.scrubber.find(text).into_iter().for_each(|one| self.note(one.kind, at));
+        }
+    }
+
+    /// Every text in a value; keys too.
+    fn value(&mut self, value: &Value, key: Option<&str>, at: &str) {
+        match value {
+            Value::Text(text) => self.text(key, text, at),
+            Value::Number(number) => self.text(None, &number.text(), at),
+            Value::List(items) => {
+                self.scrubber.cut_kinds(items).iter().for_each(|kind| self.note(kind, at));
+                items.iter().for_each(|item| self.value(item, key, at));
+            }
+            Value::Record(record) => record.iter().for_each(|(key, value)| {
+                self.text(None, key, at);
+                self.value(value, Some(key), at);
+            }),
+            _ => {}
+        }
     }
 }
 

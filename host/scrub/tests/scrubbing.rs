@@ -120,3 +120,37 @@ fn texts_with_nothing_in_them_are_left_alone() {
         assert_eq!(scrubber().text(text), None, "{text}");
     }
 }
+
+#[test]
+fn a_secret_that_is_cut_over_neighbouring_texts_is_taken_out_of_all_of_them() {
+    let scrubber = scrubber();
+    let key = "sk-proj-c0ffeec0ffeec0ffeec0ffee";
+    let parts = format!(
+        r#"{{"content":[{{"type":"text","text":"my key is {}"}},{{"type":"text","text":"{}"}},{{"type":"text","text":"{} and bye"}},7,"sk-proj-"]}}"#,
+        &key[..12],
+        &key[12..15],
+        &key[15..]
+    );
+    let mut one = trace(&parts, r#"["-----BEGIN PRIVATE KEY-----","MIIEvQ","-----END PRIVATE KEY-----","after"]"#);
+    let kinds = |trace: &Trace| -> Vec<String> { scrubber.residual(trace).into_iter().map(|one| one.kind).collect() };
+    let before = kinds(&one);
+    assert!(before.contains(&"provider-key".into()) && before.contains(&"private-key".into()), "{before:?}");
+    scrubber.trace(&mut one);
+    assert_eq!(kinds(&one), Vec::<String>::new());
+    let text = one.spans[0].input.as_str();
+    assert!(!text.contains("c0ffee") && text.contains("my key is <provider-key:"), "{text}");
+    assert!(
+        text.contains(r#""text":"""#) && text.contains(r#"" and bye""#) && text.contains(r#"7,"sk-proj-""#),
+        "{text}"
+    );
+    let output = one.spans[0].output.as_str();
+    assert!(output.starts_with(r#"["<private-key:"#) && output.ends_with(r#"","","after"]"#), "{output}");
+    // The whole key has the same placeholder.
+    let whole = scrubber.text(key).unwrap();
+    assert!(text.contains(&whole), "{text} {whole}");
+    // What is not known by its shape may be anything when it is put together.
+    for apart in [r#"["+49 30 90","1820"]"#, r#"["4111 1111 ","1111 1111"]"#, r#"["ada@","example.com"]"#] {
+        let value = Value::parse(apart).unwrap();
+        assert!(scrubber.value(&value, None).is_none_or(|value| !value.to_string().contains("phone:")), "{apart}");
+    }
+}

@@ -5,6 +5,7 @@
 //!
 //! Nothing here knows the command line: it brings what is served, and who stands behind it.
 
+mod chain;
 pub mod collect;
 mod decode;
 pub mod http;

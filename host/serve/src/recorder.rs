@@ -15,6 +15,8 @@ use auto_importing::{Importers, Wanted};
 use auto_json::{Record, Value};
 use auto_store::{Store, Trace};
 
+use crate::chain::Chain;
+
 /// How many exchanges wait at most; more are counted as lost.
 const WAITING: usize = 4_096;
 
@@ -112,7 +114,7 @@ impl Recorder {
         let (sender, receiver) = sync_channel(WAITING);
         let counts = Arc::<Counts>::default();
         let told = counts.clone();
-        let work = move || Worker { keeping, store: None, counts: told }.run(&receiver);
+        let work = move || Worker { keeping, store: None, counts: told, chain: Chain::default() }.run(&receiver);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(work)?;
         Ok(Recorder {
             sender: Mutex::new(Some(sender)),
@@ -160,6 +162,7 @@ struct Worker {
     keeping: Keeping,
     store: Option<Store>,
     counts: Arc<Counts>,
+    chain: Chain,
 }
 
 impl Worker {
@@ -167,6 +170,7 @@ impl Worker {
         while let Ok(first) = receiver.recv() {
             let mut together = vec![first];
             together.extend(receiver.try_iter().take(TOGETHER - 1));
+            together.iter().for_each(|document| self.chain.keep(&document.value));
             for format in ["openai", "anthropic"] {
                 let of: Vec<&Document> = together.iter().filter(|document| document.format == format).collect();
                 if !of.is_empty() {
@@ -196,7 +200,10 @@ impl Worker {
     }
 
     fn traces(&self, format: &str, documents: &[&Document]) -> Result<Vec<Trace>, auto_importing::Refusal> {
-        let lines: Vec<String> = documents.iter().map(|document| document.value.to_string()).collect();
+        // What was said before is read again; the store has it already.
+        let values: Vec<&Value> = documents.iter().map(|document| &document.value).collect();
+        let mut lines: Vec<String> = self.chain.before(&values).iter().map(|line| line.to_string()).collect();
+        lines.extend(values.iter().map(|value| value.to_string()));
         let wanted =
             Wanted { format: Some(format), task: self.keeping.task.as_deref(), forget: true, ..Wanted::default() };
         let mut imported = self.keeping.importers.read(&wanted, "what was recorded", lines.join("\n").as_bytes())?;
@@ -226,11 +233,15 @@ impl Worker {
         }
         auto_files::make_folder(&self.keeping.aside)?;
         let task = self.keeping.task.as_deref();
-        let line = |document: &&Document| match (document.value.as_record(), task) {
+        let line = |value: &Value| match (value.as_record(), task) {
             (Some(record), Some(task)) => Value::from(record.clone().with("task", task)).to_string(),
-            _ => document.value.to_string(),
+            _ => value.to_string(),
         };
-        let lines: Vec<String> = documents.iter().map(line).collect();
+        let values: Vec<&Value> = documents.iter().map(|document| &document.value).collect();
+        let before = self.chain.before(&values);
+        let before = before.iter().filter_map(|text| Value::parse(&**text).ok());
+        let lines: Vec<String> =
+            before.map(|value| line(&value)).chain(values.iter().map(|value| line(value))).collect();
         let name = format!("exchange-{format}-{}.jsonl", unique());
         auto_files::create_private(&self.keeping.aside.join(name), lines.join("\n").as_bytes())
     }
@@ -238,9 +249,7 @@ impl Worker {
 
 /// The folder beside a store for what it does not take.
 pub fn aside(store: &Path) -> PathBuf {
-    let mut folder = store.as_os_str().to_owned();
-    folder.push(".spool");
-    folder.into()
+    auto_store::beside(store, ".spool")
 }
 
 /// An id that nothing else has: 16 random bytes in hex.

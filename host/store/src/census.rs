@@ -7,15 +7,15 @@
 mod show;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::rc::Rc;
 
-use auto_json::Canonical;
+use auto_json::{Canonical, Value};
+use auto_schema::key::Part;
 use auto_schema::shown_path;
 
-use crate::evidence::Declarations;
-use crate::key::{Input, Keys};
-use crate::rows::{Recorded, RecordedSpan};
+use crate::key::Keys;
+use crate::scratch::Scratch;
+use crate::seal::Sum;
+use crate::summary::{Operation, Tallied, mark};
 use crate::{Digest, Store, StoreError};
 
 /// How many divergent operations a census lists.
@@ -138,80 +138,52 @@ impl Share {
     }
 }
 
-/// Everything recorded for one operation and input. There may be millions, so it is small.
+/// Everything recorded for one operation and input.
 struct Group {
-    input: Input,
-    spans: u32,
-    priced: u32,
-    errors: u32,
-    micros: u64,
-    cost: u64,
-    tokens: u64,
-    outputs: Outputs,
-}
-
-/// The distinct outputs of an input; mostly there is one.
-enum Outputs {
-    None,
-    One(Digest),
-    Several(BTreeSet<Digest>),
-}
-
-impl Outputs {
-    fn add(&mut self, output: Digest) {
-        match self {
-            Outputs::None => *self = Outputs::One(output),
-            Outputs::One(own) if *own == output => {}
-            Outputs::One(own) => *self = Outputs::Several(BTreeSet::from([*own, output])),
-            Outputs::Several(all) => drop(all.insert(output)),
-        }
-    }
-
-    fn len(&self) -> u64 {
-        match self {
-            Outputs::None => 0,
-            Outputs::One(_) => 1,
-            Outputs::Several(all) => all.len() as u64,
-        }
-    }
+    /// One of the inputs that it is of.
+    input: i64,
+    mark: i64,
+    /// The first bytes of its digest, or of its key's.
+    rank: u64,
+    tally: Tally,
+    errors: u64,
+    /// How many distinct outputs it has.
+    outputs: u64,
+    /// The last of them: they come in order.
+    last: Option<i64>,
 }
 
 impl Group {
-    fn of(input: Input) -> Group {
-        let (spans, priced, errors, micros, cost, tokens) = (0, 0, 0, 0, 0, 0);
-        Group { input, spans, priced, errors, micros, cost, tokens, outputs: Outputs::None }
+    fn of(input: i64, mark: i64, rank: i64) -> Group {
+        let rank = rank.cast_unsigned();
+        Group { input, mark, rank, tally: Tally { inputs: 1, ..Tally::default() }, errors: 0, outputs: 0, last: None }
     }
 
-    fn tally(&self) -> Tally {
-        Tally {
-            inputs: 1,
-            spans: self.spans.into(),
-            micros: self.micros,
-            priced: self.priced.into(),
-            cost: self.cost,
-            tokens: self.tokens,
-        }
-    }
-
-    fn add(&mut self, output: Digest, failed: bool, micros: u64, (cost, tokens): (Option<u64>, Option<u64>)) {
-        self.spans = self.spans.saturating_add(1);
-        self.micros = self.micros.saturating_add(micros);
-        self.priced = self.priced.saturating_add(cost.is_some().into());
-        self.cost = self.cost.saturating_add(cost.unwrap_or(0));
-        self.tokens = self.tokens.saturating_add(tokens.unwrap_or(0));
-        if failed {
-            self.errors = self.errors.saturating_add(1);
-        } else {
-            self.outputs.add(output);
+    fn add(&mut self, output: Option<i64>, tallied: &Tallied) {
+        self.tally.add(&Tally {
+            inputs: 0,
+            spans: tallied.spans,
+            micros: tallied.micros,
+            priced: tallied.priced,
+            cost: tallied.cost,
+            tokens: tallied.tokens,
+        });
+        match output {
+            None => self.errors += tallied.spans,
+            Some(output) if self.last == Some(output) => {}
+            Some(output) => {
+                self.last = Some(output);
+                self.outputs += 1;
+            }
         }
     }
 
     fn witnessed(&self) -> bool {
-        self.spans >= 2
+        self.tally.spans >= 2
     }
 
     fn deterministic(&self) -> bool {
-        self.witnessed() && self.errors == 0 && self.outputs.len() == 1
+        self.witnessed() && self.errors == 0 && self.outputs == 1
     }
 
     fn divergent(&self) -> bool {
@@ -235,175 +207,218 @@ impl Row {
         Row { kind: kind.to_owned(), name: name.map(str::to_owned), ..Row::default() }
     }
 
+    /// Adds up two rows.
+    fn join(&mut self, more: &Row) {
+        self.all.add(&more.all);
+        self.witnessed.add(&more.witnessed);
+        self.deterministic.add(&more.deterministic);
+        self.errors += more.errors;
+    }
+
     fn add(&mut self, group: &Group) {
-        let tally = group.tally();
-        self.all.add(&tally);
-        self.errors += u64::from(group.errors);
+        self.all.add(&group.tally);
+        self.errors += group.errors;
         if group.witnessed() {
-            self.witnessed.add(&tally);
+            self.witnessed.add(&group.tally);
         }
         if group.deterministic() {
-            self.deterministic.add(&tally);
+            self.deterministic.add(&group.tally);
         }
     }
 }
 
-/// The kind and the name of an operation.
-type Operation = (Rc<str>, Rc<str>);
+/// What is counted of an operation while its groups come by, one after the other.
+struct Counting<'c> {
+    operation: &'c Operation,
+    row: Row,
+    seen: &'c mut [Seen],
+    worst: &'c mut Worst,
+    /// The group that is not at its end yet.
+    open: Option<(Same, Group)>,
+}
 
-/// Inputs by digest.
-type Groups = HashMap<Digest, Group>;
+/// What the rows of a group have in common.
+#[derive(PartialEq, Eq)]
+enum Same {
+    Input(i64),
+    Key(Digest),
+}
 
-/// Everything that is counted in one reading of a task's traces.
+impl Counting<'_> {
+    /// Takes in a row: of which key, where there are keys, or else of which input.
+    fn add(&mut self, key: Option<Digest>, input: i64, output: Option<i64>, tallied: &Tallied) {
+        let group = key.map_or(Same::Input(input), Same::Key);
+        if self.open.as_ref().is_none_or(|(open, _)| *open != group) {
+            self.close();
+            let rank = key.as_ref().map_or(tallied.mark, mark);
+            self.open = Some((group, Group::of(input, tallied.mark, rank)));
+        }
+        if let Some((_, open)) = &mut self.open {
+            open.add(output, tallied);
+        }
+    }
+
+    fn close(&mut self) {
+        let Some((_, group)) = self.open.take() else { return };
+        self.row.add(&group);
+        if self.operation.run {
+            return;
+        }
+        let at = OFTEN.partition_point(|&least| least <= group.tally.spans);
+        if let Some(seen) = at.checked_sub(1).and_then(|at| self.seen.get_mut(at)) {
+            seen.tally.add(&group.tally);
+        }
+        if group.divergent() {
+            self.worst.add(self.operation, group);
+        }
+    }
+
+    fn finish(mut self) -> Row {
+        self.close();
+        self.row
+    }
+}
+
+/// The divergent inputs with the most spans; of those with as many the first by kind, name and digest.
 #[derive(Default)]
-struct Counted {
-    /// By kind and name.
-    operations: BTreeMap<Operation, Groups>,
-    structural: u64,
-    uncaptured: u64,
-    unkeyed: u64,
-    runs: Groups,
-    one_sided: u64,
-}
+struct Worst(Vec<(Operation, Group)>);
 
-impl Counted {
-    fn add(
-        &mut self,
-        trace: &Recorded,
-        declared: &mut Declarations<'_>,
-        keys: &mut Keys<'_>,
-    ) -> Result<(), StoreError> {
-        match (trace.input, trace.output) {
-            (Some(input), Some(output)) => {
-                let group = self.runs.entry(input.digest).or_insert_with(|| Group::of(Input::whole(input)));
-                group.add(output.digest, false, 0, (None, None));
-            }
-            (None, None) => {}
-            _ => self.one_sided += 1,
+impl Worst {
+    fn add(&mut self, operation: &Operation, group: Group) {
+        let rank = |operation: &Operation, group: &Group| {
+            (Reverse(group.tally.spans), operation.kind.clone(), operation.name.clone(), group.rank)
+        };
+        let own = rank(operation, &group);
+        let at = self.0.partition_point(|(operation, group)| rank(operation, group) <= own);
+        if at < LISTED {
+            self.0.insert(at, (operation.clone(), group));
+            self.0.truncate(LISTED);
         }
-        for span in &trace.spans {
-            if *span.kind == *"span" {
-                self.structural += 1;
-                self.uncaptured += u64::from(is_uncaptured(span));
-                continue;
-            }
-            let Some((digest, input)) = keys.input(span)? else {
-                self.unkeyed += 1;
-                continue;
-            };
-            let groups = self.operations.entry((span.kind.clone(), span.name.clone())).or_default();
-            let group = groups.entry(digest).or_insert_with(|| Group::of(input));
-            let (cost, tokens) = declared.of(&span.attributes)?;
-            let figures = (cost.known(), tokens.known());
-            group.add(span.output.digest, span.error.is_some(), span.duration.unwrap_or(0), figures);
-        }
-        Ok(())
-    }
-
-    /// All inputs by how often they were seen.
-    fn seen(&self) -> Vec<Seen> {
-        let mut seen: Vec<Seen> = OFTEN
-            .iter()
-            .enumerate()
-            .map(|(at, &least)| Seen { least, most: OFTEN.get(at + 1).map(|next| next - 1), tally: Tally::default() })
-            .collect();
-        for group in self.operations.values().flat_map(HashMap::values) {
-            let at = OFTEN.partition_point(|&least| least <= group.spans.into());
-            if let Some(seen) = at.checked_sub(1).and_then(|at| seen.get_mut(at)) {
-                seen.tally.add(&group.tally());
-            }
-        }
-        seen
-    }
-
-    fn runs(&self) -> Option<Runs> {
-        if self.runs.is_empty() {
-            return None;
-        }
-        let mut row = Row::new("task", None);
-        self.runs.values().for_each(|group| row.add(group));
-        Some(Runs { row, one_sided: self.one_sided })
     }
 }
 
 impl Store {
-    /// Counts a task's traces.
+    /// Counts a task's traces. What it reads is what was summed up of them: as much as there are
+    /// distinct inputs, and never all in memory.
     ///
     /// Codes: `no-task` where nothing is recorded under that name, `store-damaged`,
     /// `store-io`, `store-busy`.
     pub fn census(&self, task: &str) -> Result<Census, StoreError> {
         let _snapshot = self.snapshot()?;
         let known = self.seals()?;
-        if !known.contains_key(task) {
+        let Some(seal) = known.get(task) else {
             return Err(no_task(self, task, known.keys().map(String::as_str)));
-        }
-        let mut counted = Counted::default();
-        let mut declared = Declarations::new(self);
-        let mut keys = self.keys(task)?;
-        let seal = self.recordings(task, |trace| match trace.partial {
-            true => Ok(()),
-            false => counted.add(trace, &mut declared, &mut keys),
-        })?;
+        };
         let mut census = Census {
             task: task.to_owned(),
             traces: seal.traces,
             partial: seal.partial,
-            structural: counted.structural,
-            uncaptured: counted.uncaptured,
-            unkeyed: counted.unkeyed,
+            structural: 0,
+            uncaptured: 0,
+            unkeyed: 0,
             total: Row::default(),
             kinds: Vec::new(),
             operations: Vec::new(),
-            seen: counted.seen(),
-            divergent: most_divergent(&counted, &keys)?,
-            runs: counted.runs(),
+            seen: seen(),
+            divergent: Vec::new(),
+            runs: None,
         };
-        for ((kind, name), groups) in &counted.operations {
-            if census.kinds.last().is_none_or(|row| row.kind != **kind) {
-                census.kinds.push(Row::new(kind, None));
+        let (mut worst, keys) = (Worst::default(), self.keys(task)?);
+        let summary = self.summed(task, |operation, number, sum| {
+            let name = Some(&*operation.name).filter(|_| !operation.run);
+            let row = Row::new(if operation.run { "task" } else { &operation.kind }, name);
+            let mut counting = Counting { operation, row, seen: &mut census.seen, worst: &mut worst, open: None };
+            match keys.of(operation) {
+                None => self.count_inputs(number, sum, &mut counting)?,
+                Some(key) => census.unkeyed += self.count_by_key(number, key, sum, &mut counting)?,
             }
-            let mut row = Row::new(kind, Some(name));
-            for group in groups.values() {
-                row.add(group);
-                census.total.add(group);
-                census.kinds.last_mut().into_iter().for_each(|kind| kind.add(group));
+            let row = counting.finish();
+            match operation.run {
+                true => census.runs = Some(Runs { row, one_sided: 0 }),
+                false => census.add(row),
             }
-            census.operations.push(row);
+            Ok(())
+        })?;
+        census.structural = summary.structural;
+        census.uncaptured = summary.uncaptured;
+        census.runs.iter_mut().for_each(|runs| runs.one_sided = summary.one_sided);
+        if census.total.all.spans + census.unkeyed + summary.structural != seal.spans {
+            return Err(self.damaged(format!("what is summed up of task {task:?} is not of all its spans")));
         }
+        census.divergent = self.most_divergent(worst, &keys)?;
         Ok(census)
     }
-}
 
-fn most_divergent(counted: &Counted, keys: &Keys<'_>) -> Result<Vec<Divergent>, StoreError> {
-    let mut found: Vec<(&Operation, &Group)> = Vec::new();
-    for (operation, groups) in &counted.operations {
-        found.extend(groups.values().filter(|group| group.divergent()).map(|group| (operation, group)));
+    fn count_inputs(&self, number: i64, sum: &mut Sum, counting: &mut Counting<'_>) -> Result<(), StoreError> {
+        self.tallies_of(number, sum, |place, tallied| counting.add(None, place.input, place.output(), &tallied))
     }
-    found.sort_by_key(|(_, group)| Reverse(group.spans));
-    let least = found.get(LISTED - 1).map_or(0, |(_, group)| group.spans);
-    let mut divergent = Vec::new();
-    for ((kind, name), group) in found.into_iter().take_while(|(_, group)| group.spans >= least) {
-        divergent.push(Divergent {
-            kind: kind.to_string(),
-            name: name.to_string(),
-            input: keys.text(group.input)?,
-            spans: group.spans.into(),
-            outputs: group.outputs.len(),
-            errors: group.errors.into(),
+
+    /// The same of the keys of the inputs; gives how many spans have none.
+    fn count_by_key(
+        &self,
+        number: i64,
+        key: &Part,
+        sum: &mut Sum,
+        counting: &mut Counting<'_>,
+    ) -> Result<u64, StoreError> {
+        let (scratch, mut unkeyed) = (Scratch::new()?, 0);
+        self.tallies_with_texts(number, sum, |text, place, tallied| match key.of(&text.value()) {
+            Some(key) => scratch.add(&Digest::of(key.canonical().as_str().as_bytes()), place, tallied),
+            None => {
+                unkeyed += tallied.spans;
+                Ok(())
+            }
+        })?;
+        scratch.in_order(|key, output, input, tallied| counting.add(Some(key), input, output, &tallied))?;
+        Ok(unkeyed)
+    }
+
+    fn most_divergent(&self, worst: Worst, keys: &Keys<'_>) -> Result<Vec<Divergent>, StoreError> {
+        let divergent = |(operation, group): (Operation, Group)| {
+            let (digest, text) = self.digest_and_text(group.input)?;
+            if mark(&digest) != group.mark {
+                return Err(self.damaged("an input is not what its summary says"));
+            }
+            let input = match keys.of(&operation) {
+                // It fitted when it was met.
+                Some(key) => key.of(&text.value()).unwrap_or(Value::Null).canonical(),
+                None => text,
+            };
+            let (kind, name) = (operation.kind.to_string(), operation.name.to_string());
+            let (spans, outputs, errors) = (group.tally.spans, group.outputs, group.errors);
+            Ok(Divergent { kind, name, input, spans, outputs, errors })
+        };
+        let mut divergent = worst.0.into_iter().map(divergent).collect::<Result<Vec<_>, StoreError>>()?;
+        divergent.sort_by(|a, b| {
+            (b.spans.cmp(&a.spans)).then_with(|| (&a.kind, &a.name, &a.input).cmp(&(&b.kind, &b.name, &b.input)))
         });
+        Ok(divergent)
     }
-    // Rows have no lasting order, texts have.
-    divergent.sort_by(|a, b| {
-        (b.spans.cmp(&a.spans)).then_with(|| (&a.kind, &a.name, &a.input).cmp(&(&b.kind, &b.name, &b.input)))
-    });
-    divergent.truncate(LISTED);
-    Ok(divergent)
 }
 
-/// Whether a structural span says that it is an operation without its content.
-fn is_uncaptured(span: &RecordedSpan) -> bool {
-    // Attributes are canonical text; the key stands in it as it is.
-    span.attributes.contains("\"uncaptured\":")
+impl Census {
+    /// Adds an operation, which comes behind the others of its kind.
+    fn add(&mut self, row: Row) {
+        // What has no key is no operation of the census, but for its name.
+        if row.all.inputs == 0 {
+            return;
+        }
+        self.total.join(&row);
+        match self.kinds.last_mut() {
+            Some(kind) if kind.kind == row.kind => kind.join(&row),
+            _ => self.kinds.push(Row { name: None, ..row.clone() }),
+        }
+        self.operations.push(row);
+    }
+}
+
+/// All inputs by how often they were seen, before any is.
+fn seen() -> Vec<Seen> {
+    let seen = |(at, &least): (usize, &u64)| {
+        let most = OFTEN.get(at + 1).map(|next| next - 1);
+        Seen { least, most, tally: Tally::default() }
+    };
+    OFTEN.iter().enumerate().map(seen).collect()
 }
 
 fn no_task<'a>(store: &Store, task: &str, known: impl Iterator<Item = &'a str>) -> StoreError {

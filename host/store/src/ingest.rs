@@ -4,10 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use auto_json::Canonical;
-use rusqlite::{TransactionBehavior, params};
 
+use crate::database::cells;
 use crate::fingerprint::{self, attributes};
 use crate::seal::Seals;
+use crate::summary::Tallies;
 use crate::{Digest, Span, Store, StoreError, Trace};
 
 /// What became of the traces of one call.
@@ -41,18 +42,22 @@ impl Store {
     /// `store-damaged`, `store-version`.
     pub fn ingest(&mut self, traces: &[Trace]) -> Result<Ingested, StoreError> {
         traces.iter().try_for_each(check)?;
-        let transaction = self.begin(TransactionBehavior::Immediate)?;
+        let transaction = self.writing()?;
         // A newer program may have been here since this one opened the store.
         self.check_version()?;
-        let mut adding = Adding { store: self, seals: self.seals()?, changed: BTreeSet::new(), known: HashMap::new() };
+        let (seals, tallies) = (self.seals()?, Tallies::of(self)?);
+        let mut adding = Adding { store: self, seals, tallies, changed: BTreeSet::new(), known: HashMap::new() };
         let mut ingested = Ingested::default();
         for trace in traces {
             adding.trace(trace, &mut ingested)?;
         }
-        let Adding { seals, changed, .. } = adding;
-        self.write_seals(&seals, &changed)?;
-        transaction.commit().map_err(|error| self.error(error))?;
-        self.bound_log();
+        let Adding { seals, tallies, changed, .. } = adding;
+        if !changed.is_empty() {
+            self.write_seals(&seals, &changed)?;
+            tallies.write()?;
+        }
+        transaction.commit()?;
+        self.database.settle();
         Ok(ingested)
     }
 }
@@ -120,6 +125,7 @@ fn is_part(cut: &Trace, whole: &Trace) -> bool {
 struct Adding<'a> {
     store: &'a Store,
     seals: Seals,
+    tallies: Tallies<'a>,
     changed: BTreeSet<String>,
     /// Values that were met before in this call, by their row.
     known: HashMap<Digest, i64>,
@@ -152,8 +158,11 @@ impl Adding<'_> {
         self.insert(trace, fingerprint)?;
         // What a damaged index led astray would only be noticed when it is read, and by then
         // the trace file may be gone.
-        if self.store.recorded(&trace.id)?.map(|kept| kept.fingerprint) != Some(fingerprint) {
+        let Some(kept) = self.store.recorded(&trace.id)?.filter(|kept| kept.fingerprint == fingerprint) else {
             return Err(self.store.damaged(format!("trace {:?} was not kept as it is", trace.id)));
+        };
+        if !trace.partial {
+            self.tallies.add(&kept)?;
         }
         ingested.spans += trace.spans.len();
         self.seals.entry(trace.task.clone()).or_default().add(&fingerprint, trace.spans.len(), trace.partial);
@@ -165,22 +174,21 @@ impl Adding<'_> {
         let attributes = self.keep(&attributes(&trace.attributes))?;
         let input = trace.input.as_ref().map(|text| self.keep(text)).transpose()?;
         let output = trace.output.as_ref().map(|text| self.keep(text)).transpose()?;
-        self.store.execute(
+        let row = self.store.insert(
             "INSERT INTO trace (name, digest, task, recorder, started, attributes, input, output, partial)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                trace.id,
+            cells![
+                &trace.id,
                 fingerprint.as_bytes(),
-                trace.task,
-                trace.recorder,
-                bits(trace.started),
+                &trace.task,
+                &trace.recorder,
+                trace.started,
                 attributes,
                 input,
                 output,
                 trace.partial
             ],
         )?;
-        let row = self.store.connection.last_insert_rowid();
         trace.spans.iter().zip(0_i64..).try_for_each(|(span, place)| self.insert_span(row, place, span))
     }
 
@@ -191,19 +199,19 @@ impl Adding<'_> {
         self.store.execute(
             "INSERT INTO span (trace, place, name, kind, span, parent, sequence, input, output, error, started, duration, attributes)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-            params![
+            cells![
                 trace,
                 place,
-                span.name,
+                &span.name,
                 span.kind.name(),
-                bits(span.id),
-                span.parent.map(bits),
-                bits(span.sequence),
+                span.id,
+                span.parent,
+                span.sequence,
                 input,
                 output,
-                span.error,
-                bits(span.started),
-                span.duration.map(bits),
+                span.error.as_deref(),
+                span.started,
+                span.duration,
                 attributes
             ],
         )
@@ -218,24 +226,15 @@ impl Adding<'_> {
         // The text is asked for so that it is the table which answers, not its index.
         let query = "SELECT id, text FROM value WHERE digest = ?1";
         let found: Vec<(i64, String)> =
-            self.store.all(query, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            self.store.all(query, cells![digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let row = match &found[..] {
-            [] => {
-                self.store.execute(
-                    "INSERT INTO value (digest, text) VALUES (?1, ?2)",
-                    params![digest.as_bytes(), text.as_str()],
-                )?;
-                self.store.connection.last_insert_rowid()
-            }
+            [] => self
+                .store
+                .insert("INSERT INTO value (digest, text) VALUES (?1, ?2)", cells![digest.as_bytes(), text.as_str()])?,
             [(row, found)] if found == text.as_str() => *row,
             _ => return Err(self.store.damaged("its index of values leads astray")),
         };
         self.known.insert(digest, row);
         Ok(row)
     }
-}
-
-/// SQLite's integers are signed; a `u64` is kept by its bits and never ordered there.
-fn bits(value: u64) -> i64 {
-    value.cast_signed()
 }

@@ -6,10 +6,11 @@ use std::collections::HashMap;
 
 use auto_json::{Canonical, Value};
 use auto_schema::key::Part;
-use rusqlite::{Row, TransactionBehavior, params};
 
+use crate::database::{Row, cells};
 use crate::rows::{Kept, RecordedSpan};
 use crate::seal::Seals;
+use crate::summary::Operation;
 use crate::{Digest, Store, StoreError};
 
 /// What of an operation's recorded input is the input.
@@ -77,29 +78,29 @@ impl Store {
         name: Option<&str>,
         key: Option<&Part>,
     ) -> Result<bool, StoreError> {
-        let transaction = self.begin(TransactionBehavior::Immediate)?;
+        let transaction = self.writing()?;
         self.check_version()?;
         let seals: Seals = self.seals()?;
         let before =
             self.policies()?.iter().any(|own| own.task == task && own.kind == kind && own.name.as_deref() == name);
         let name = name.unwrap_or_default();
-        self.execute("DELETE FROM policy WHERE task = ?1 AND kind = ?2 AND name = ?3", params![task, kind, name])?;
+        self.execute("DELETE FROM policy WHERE task = ?1 AND kind = ?2 AND name = ?3", cells![task, kind, name])?;
         if let Some(key) = key {
             let text = key.to_value().canonical().into_string();
             self.execute(
                 "INSERT INTO policy (task, kind, name, key) VALUES (?1, ?2, ?3, ?4)",
-                params![task, kind, name, text],
+                cells![task, kind, name, &text],
             )?;
         }
         self.write_seals(&seals, std::iter::empty())?;
-        transaction.commit().map_err(|error| self.error(error))?;
+        transaction.commit()?;
         Ok(before)
     }
 
     /// The policies as they lie in the store; the seal is held against them.
     pub(crate) fn policies(&self) -> Result<Vec<KeyPolicy>, StoreError> {
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, String>(3)?));
-        let rows = self.all("SELECT task, kind, name, key FROM policy ORDER BY task, kind, name", [], read)?;
+        let read = |row: &dyn Row| Ok((row.get(0)?, row.get(1)?, row.get::<String>(2)?, row.get::<String>(3)?));
+        let rows = self.all("SELECT task, kind, name, key FROM policy ORDER BY task, kind, name", &[], read)?;
         let policy = |(task, kind, name, text): (String, String, String, String)| {
             let value = Value::parse(&text).map_err(|_| self.damaged("a key policy is no JSON"))?;
             let key = Part::from_value(&value).map_err(|error| self.damaged(format!("a key policy: {error}")))?;
@@ -114,20 +115,8 @@ impl Store {
         policies.retain(|policy| policy.task == task);
         // That of an operation before that of its kind.
         policies.sort_by_key(|policy| policy.name.is_none());
-        let keyed = |policy: KeyPolicy| Keyed { key: policy.key.clone(), policy: Some(policy) };
-        Ok(Keys { store: self, policies: policies.into_iter().map(keyed).collect(), known: HashMap::new() })
+        Ok(Keys { store: self, policies, known: HashMap::new() })
     }
-
-    /// One policy for every span, as if it were set.
-    pub(crate) fn keys_as(&self, key: &Part) -> Keys<'_> {
-        Keys { store: self, policies: vec![Keyed { key: key.clone(), policy: None }], known: HashMap::new() }
-    }
-}
-
-/// A policy with what it is of; of everything where none.
-struct Keyed {
-    key: Part,
-    policy: Option<KeyPolicy>,
 }
 
 /// Where the text of an input is: as it was recorded, or a part of that.
@@ -150,16 +139,21 @@ impl Input {
 /// Policies at work. Each recorded input is read once, as long as they are few.
 pub(crate) struct Keys<'s> {
     store: &'s Store,
-    policies: Vec<Keyed>,
+    policies: Vec<KeyPolicy>,
     known: HashMap<(usize, i64), Option<Digest>>,
 }
 
 impl Keys<'_> {
+    /// The key of an operation, if it has one; runs have none.
+    pub(crate) fn of(&self, operation: &Operation) -> Option<&Part> {
+        let fits = |policy: &&KeyPolicy| !operation.run && policy.is_of(&operation.kind, &operation.name);
+        self.policies.iter().find(fits).map(|policy| &policy.key)
+    }
+
     /// The input of a span by its digest, and where its text is; none where a policy does not
     /// fit it.
     pub(crate) fn input(&mut self, span: &RecordedSpan) -> Result<Option<(Digest, Input)>, StoreError> {
-        let fits = |one: &Keyed| one.policy.as_ref().is_none_or(|policy| policy.is_of(&span.kind, &span.name));
-        let Some(policy) = self.policies.iter().position(fits) else {
+        let Some(policy) = self.policies.iter().position(|policy| policy.is_of(&span.kind, &span.name)) else {
             return Ok(Some((span.input.digest, Input::whole(span.input))));
         };
         let found = match self.known.get(&(policy, span.input.row)) {

@@ -1,59 +1,33 @@
-//! Opening the file: who it belongs to, which version it is, and how to share it.
+//! A store, and how one is opened: a file of SQLite's, or a database of a PostgreSQL server.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use auto_schema::shown_path;
-use rusqlite::{Connection, OpenFlags};
 
-use crate::log::{beside, lost_something};
-use crate::schema::{APPLICATION_ID, VERSION};
-use crate::{StoreError, owner};
+use crate::database::{Broken, Cell, Database, Purpose, Row, Transaction};
+use crate::schema::VERSION;
+use crate::sqlite::Sqlite;
+use crate::{StoreError, server};
 
-/// How long a writer waits for others; many parallel recorders each take milliseconds.
-const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(60) };
-
-/// How much of the file's pages a writer keeps in memory: 64 MiB.
-const WRITERS_PAGES: &str = "PRAGMA cache_size = -65536";
-
-/// How much of the write-ahead log's file is kept for the next writer, in bytes.
-const LOG_KEPT: u64 = 1 << 20;
-
-/// The smallest file that SQLite writes, in bytes: one page.
-const SMALLEST: u64 = 512;
-
-/// The size of the log beyond which a writer waits for readers to make it small again.
-const LOG_BOUND: u64 = 8 << 20;
-const LOG_PATIENCE: Duration = Duration::from_secs(2);
-
-/// A store of recorded traces: one SQLite file.
+/// A store of recorded traces.
 #[derive(Debug)]
 pub struct Store {
-    pub(crate) connection: Connection,
-    path: PathBuf,
+    pub(crate) database: Box<dyn Database>,
 }
 
 impl Store {
-    /// Opens the store at `path` for recording, making it where there is none.
+    /// Opens the store at `path` for recording, making it where there is none. What begins with
+    /// `postgres://` names a database of a server.
     ///
-    /// Codes: `not-a-store`, `store-version`, `store-damaged`, `store-busy`, `store-io`.
+    /// Codes: `not-a-store`, `store-version`, `store-damaged`, `store-busy`, `store-io`, `no-postgres`.
     pub fn create_or_open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        check_kind(path)?;
-        check_files(path)?;
-        // An absolute path means a file and nothing else: to SQLite, `:memory:`, `file:…?…` and
-        // an empty name are places that are gone with the process.
-        let place = std::path::absolute(path).map_err(|_| StoreError::no_store("a store without a name"))?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(place, flags);
-        let connection = opened.map_err(|error| StoreError::sqlite(error, path))?;
-        let store = Store { connection, path: path.to_owned() };
-        store.settle()?;
-        store.check_owner()?;
-        store.enter_wal()?;
+        let store = match server::url(path) {
+            Some(url) => Store { database: server::open(url, Purpose::Writing)? },
+            None => Store { database: Box::new(Sqlite::create_or_open(path)?) },
+        };
+        store.check_version()?;
         store.migrate()?;
-        // A new value may belong anywhere in the index of values.
-        store.connection.execute_batch(WRITERS_PAGES).map_err(|error| store.error(error))?;
         Ok(store)
     }
 
@@ -63,191 +37,104 @@ impl Store {
     /// [`Store::create_or_open`].
     pub fn open_read(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        check_kind(path)?;
-        if std::fs::metadata(path).map_or(true, |file| file.len() == 0) {
-            return Err(no_store(path));
-        }
-        check_files(path)?;
-        match Store::open_read_only(path, false) {
-            // Where SQLite's side files cannot be made, nobody can be writing either; the
-            // file alone is the whole store unless a log was left beside it.
-            Err(error) if matches!(error.code, "store-io" | "store-full") && !has_log(path) => {
-                Store::open_read_only(path, true)
-            }
-            result => result,
-        }
-    }
-
-    /// Opens the file for reading, whatever it holds.
-    pub(crate) fn open_unchecked(path: &Path, immutable: bool) -> Result<Store, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let opened = Connection::open_with_flags(uri(path, immutable), flags);
-        let connection = opened.map_err(|error| StoreError::sqlite(error, path))?;
-        let store = Store { connection, path: path.to_owned() };
-        store.settle()?;
-        Ok(store)
-    }
-
-    fn open_read_only(path: &Path, immutable: bool) -> Result<Store, StoreError> {
-        let mut store = Store::open_unchecked(path, immutable)?;
-        store.check_owner()?;
-        let version = store.version()?;
-        if version == 0 {
-            return Err(no_store(path));
-        }
-        store.check_tables()?;
-        if version < VERSION {
-            store.connection = store.copy_to_memory(&uri(path, immutable), version)?;
+        let Some(url) = server::url(path) else {
+            let store = Store { database: Box::new(Sqlite::open_read(path)?) };
             store.migrate()?;
+            return Ok(store);
+        };
+        let store = Store { database: server::open(url, Purpose::Reading)? };
+        store.check_version()?;
+        match store.version()? {
+            0 => Err(no_store(store.path())),
+            VERSION => Ok(store),
+            version => Err(StoreError::new(
+                "store-version",
+                format!(
+                    "{} has store version {version}, and this program reads version {VERSION}; a recorder of this program brings it up to date: `auto-host import`",
+                    shown_path(store.path())
+                ),
+            )),
         }
-        Ok(store)
     }
 
-    /// Where the store is.
+    /// Where the store is; of a server, without the password.
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn error(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::sqlite(error, &self.path)
+        self.database.name()
     }
 
     pub(crate) fn damaged(&self, what: impl core::fmt::Display) -> StoreError {
-        StoreError::damaged(format!("{}: {what}", shown_path(&self.path)))
-    }
-
-    /// How this connection behaves: waits for others, is done when the disk is, and does
-    /// not trust the file. Rows that name others are held against digests when they are read, so
-    /// SQLite need not look them up when they are written, nor search all spans for a value that goes.
-    fn settle(&self) -> Result<(), StoreError> {
-        let pragmas = format!(
-            "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;
-             PRAGMA journal_size_limit = {LOG_KEPT}; PRAGMA foreign_keys = OFF"
-        );
-        let settle = || {
-            self.connection.busy_timeout(PATIENCE)?;
-            self.connection.execute_batch(&pragmas)
-        };
-        settle().map_err(|error| self.error(error))
-    }
-
-    pub(crate) fn pragma(&self, name: &str) -> Result<i64, StoreError> {
-        self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(|error| self.error(error))
-    }
-
-    /// Keeps the write-ahead log from growing with every recording. A checkpoint can only
-    /// start the log anew when no reader is in it, so where readers never leave all at once,
-    /// it waits for them; a reader that stays longer than that is for the next writer.
-    pub(crate) fn bound_log(&self) {
-        let size = std::fs::metadata(beside(&self.path, "-wal")).map_or(0, |log| log.len());
-        if size > LOG_BOUND {
-            let _ = self.connection.busy_timeout(LOG_PATIENCE);
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = self.connection.busy_timeout(PATIENCE);
-        }
+        self.database.damaged(&what)
     }
 
     pub(crate) fn version(&self) -> Result<usize, StoreError> {
-        Ok(usize::try_from(self.pragma("user_version")?).unwrap_or(usize::MAX))
-    }
-
-    /// Refuses files of other programs and of newer versions of this one, before
-    /// anything is written to them.
-    fn check_owner(&self) -> Result<(), StoreError> {
-        let path = shown_path(&self.path);
-        // One transaction, so that a store that is just being made is seen whole or not at all.
-        let snapshot = self.connection.unchecked_transaction().map_err(|error| self.error(error))?;
-        let owner = self.pragma("application_id")?;
-        let has_tables = self.count("SELECT count(*) FROM sqlite_schema")? != 0;
-        let version = self.version()?;
-        snapshot.finish().map_err(|error| self.error(error))?;
-        if owner != APPLICATION_ID && has_tables && self.has_our_tables()? {
-            return Err(self.damaged("its header does not say that it is a store, and its tables do"));
-        }
-        if owner != APPLICATION_ID && (owner != 0 || has_tables) {
-            return Err(StoreError::new(
-                "not-a-store",
-                format!(
-                    "{path} is an SQLite file of another program; import its trace files into a store of their own"
-                ),
-            ));
-        }
-        if version == 0 && has_tables {
-            return Err(self.damaged("its version is not there"));
-        }
-        self.check_version()
+        self.database.version()
     }
 
     /// Refuses what a newer version of this program made.
     pub(crate) fn check_version(&self) -> Result<(), StoreError> {
-        match self.version()? {
-            version if version > VERSION => Err(StoreError::new(
-                "store-version",
-                format!(
-                    "{} has store version {version}, this program knows versions up to {VERSION}; use the newer auto-host that made it",
-                    shown_path(&self.path)
-                ),
-            )),
-            _ => Ok(()),
-        }
+        check_version(self.version()?, self.path())
     }
 
-    pub(crate) fn count(&self, query: &str) -> Result<i64, StoreError> {
-        self.connection.query_row(query, [], |row| row.get(0)).map_err(|error| self.error(error))
+    /// One state of the store for several questions: others may write meanwhile.
+    pub(crate) fn snapshot(&self) -> Result<Transaction<'_>, StoreError> {
+        Transaction::begin(&*self.database, Purpose::Reading)
     }
 
-    /// Write-ahead logging, so that readers and a writer do not wait for each other.
-    /// SQLite does not wait when several processes ask for the change at once, so we do.
-    fn enter_wal(&self) -> Result<(), StoreError> {
-        let start = Instant::now();
-        loop {
-            let changed = self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
-            match changed.map_err(|error| self.error(error)) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.code == "store-busy" && start.elapsed() < PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(error) => return Err(error),
-            }
-        }
+    /// All or nothing of what is written.
+    pub(crate) fn writing(&self) -> Result<Transaction<'_>, StoreError> {
+        Transaction::begin(&*self.database, Purpose::Writing)
+    }
+
+    /// Every row of an answer.
+    pub(crate) fn all<T>(
+        &self,
+        statement: &str,
+        parameters: &[Cell<'_>],
+        mut read: impl FnMut(&dyn Row) -> Result<T, Broken>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        self.each(statement, parameters, |row| {
+            found.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Sees every row of an answer without keeping it.
+    pub(crate) fn each(
+        &self,
+        statement: &str,
+        parameters: &[Cell<'_>],
+        mut see: impl FnMut(&dyn Row) -> Result<(), Broken>,
+    ) -> Result<(), StoreError> {
+        self.database.each(statement, parameters, &mut see)
+    }
+
+    /// Runs a statement.
+    pub(crate) fn execute(&self, statement: &str, parameters: &[Cell<'_>]) -> Result<(), StoreError> {
+        self.each(statement, parameters, |_| Ok(()))
+    }
+
+    /// Adds a row; gives its number.
+    pub(crate) fn insert(&self, statement: &str, parameters: &[Cell<'_>]) -> Result<i64, StoreError> {
+        let rows = self.all(&format!("{statement} RETURNING id"), parameters, |row| row.get(0))?;
+        rows.first().copied().ok_or_else(|| self.damaged("a row that was added is not there"))
     }
 }
 
-/// Refuses what is no file: a pipe would keep SQLite waiting, also one in the place of the
-/// files that it has beside the store.
-pub(crate) fn check_kind(path: &Path) -> Result<(), StoreError> {
-    let places = ["", "-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix));
-    let irregular = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
-    let Some(wrong) = places.iter().find(irregular) else { return Ok(()) };
-    let what = if wrong.is_dir() { "is a folder" } else { "is no regular file" };
-    let message = format!("{} {what}; a trace store is a file, with files beside it", shown_path(wrong));
-    Err(StoreError::new("not-a-store", message))
-}
-
-/// Refuses what SQLite would take for an empty file, and a store whose log lost something,
-/// before SQLite forgets it.
-fn check_files(path: &Path) -> Result<(), StoreError> {
-    if std::fs::metadata(path).is_ok_and(|file| (1..SMALLEST).contains(&file.len())) {
-        let name = shown_path(path);
-        return Err(match owner::claims(path) {
-            true => StoreError::damaged(format!("{name} has lost its end")),
-            false => StoreError::no_store(&name),
-        });
+/// Refuses what a newer version of this program made.
+pub(crate) fn check_version(version: usize, path: &Path) -> Result<(), StoreError> {
+    if version <= VERSION {
+        return Ok(());
     }
-    let gone = std::fs::metadata(path).map_or(true, |file| file.len() == 0);
-    if (gone && has_log(path)) || lost_something(path) {
-        let log = beside(path, "-wal");
-        return Err(StoreError::damaged(format!("{} is not what was written", shown_path(&log))));
-    }
-    Ok(())
+    let message = format!(
+        "{} has store version {version}, this program knows versions up to {VERSION}; use the newer auto-host that made it",
+        shown_path(path)
+    );
+    Err(StoreError::new("store-version", message))
 }
 
-/// Whether a write-ahead log with anything in it lies beside the file.
-fn has_log(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
-}
-
-fn no_store(path: &Path) -> StoreError {
+pub(crate) fn no_store(path: &Path) -> StoreError {
     StoreError::new(
         "no-store",
         format!(
@@ -255,43 +142,4 @@ fn no_store(path: &Path) -> StoreError {
             shown_path(path)
         ),
     )
-}
-
-/// The path as an SQLite URI (https://sqlite.org/uri.html).
-fn uri(path: &Path, immutable: bool) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut uri = String::from("file:");
-    for byte in absolute.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri.push_str(if immutable { "?immutable=1" } else { "?mode=ro" });
-    uri
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Trace;
-
-    #[test]
-    fn a_store_that_another_process_keeps_locked_is_busy_and_then_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.db");
-        let mut store = Store::create_or_open(&path).unwrap();
-        let (id, task, recorder) = ("a".into(), "toy".into(), "test".into());
-        let (attributes, spans) = (Vec::new(), Vec::new());
-        let trace =
-            Trace { id, task, recorder, started: 0, attributes, input: None, output: None, partial: false, spans };
-        // Another connection is to SQLite what another process is.
-        let other = Connection::open(&path).unwrap();
-        other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let error = store.ingest(std::slice::from_ref(&trace)).unwrap_err();
-        assert!(error.code == "store-busy" && error.message.contains("s.db") && !error.is_integrity(), "{error}");
-        assert_eq!(Store::open_read(&path).unwrap().tasks().unwrap(), [], "readers do not wait for writers");
-        drop(other);
-        assert_eq!(store.ingest(&[trace]).unwrap().added, 1);
-    }
 }

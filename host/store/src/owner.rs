@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::schema::APPLICATION_ID;
+use crate::sqlite::APPLICATION_ID;
 
 /// How every SQLite file begins (https://sqlite.org/fileformat.html).
 const MAGIC: &[u8] = b"SQLite format 3\0";

@@ -77,14 +77,14 @@ impl Store {
 
     /// Distinct inputs of an operation, spread over the task.
     fn sample(&self, task: &str, kind: &str, name: &str) -> Result<Vec<Value>, StoreError> {
-        let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
-        self.whole_traces(task, |trace| {
-            for span in trace.spans.iter().filter(|span| span.is(kind, name)) {
-                if seen.insert(span.input.digest) {
-                    rows.push(span.input.row);
+        let mut rows: Vec<i64> = Vec::new();
+        self.summed(task, |operation, number, sum| {
+            let wanted = operation.is(kind, name);
+            self.tallies_of(number, sum, |place, _| {
+                if wanted && rows.last() != Some(&place.input) {
+                    rows.push(place.input);
                 }
-            }
-            Ok(())
+            })
         })?;
         let (mut sample, mut bytes) = (Vec::new(), 0);
         for row in rows.iter().step_by(rows.len().div_ceil(SAMPLE).max(1)) {
@@ -105,23 +105,28 @@ impl Store {
         name: &str,
         candidates: Vec<(Part, String)>,
     ) -> Result<Vec<Proposal>, StoreError> {
-        let mut keys: Vec<_> = candidates.iter().map(|(key, _)| self.keys_as(key)).collect();
         let mut groups: Vec<HashMap<Digest, Group>> = candidates.iter().map(|_| HashMap::new()).collect();
         let mut unkeyed = vec![0_u64; candidates.len()];
-        self.whole_traces(task, |trace| {
-            for span in trace.spans.iter().filter(|span| span.is(kind, name)) {
-                for (number, keys) in keys.iter_mut().enumerate() {
-                    match keys.input(span)? {
-                        None => unkeyed[number] += 1,
-                        Some((digest, _)) => {
-                            groups[number].entry(digest).or_default().add(span.output.digest, span.error.is_some())
-                        }
+        self.summed(task, |operation, number, sum| {
+            if !operation.is(kind, name) {
+                return self.tallies_of(number, sum, |_, _| {});
+            }
+            let mut last: Option<(i64, Vec<Option<Digest>>)> = None;
+            self.tallies_with_texts(number, sum, |text, place, tallied| {
+                if last.as_ref().is_none_or(|(input, _)| *input != place.input) {
+                    let value = text.value();
+                    let digest = |key: &Part| Some(Digest::of(key.of(&value)?.canonical().as_str().as_bytes()));
+                    last = Some((place.input, candidates.iter().map(|(key, _)| digest(key)).collect()));
+                }
+                for (number, key) in last.iter().flat_map(|(_, keys)| keys.iter().enumerate()) {
+                    match key {
+                        None => unkeyed[number] += tallied.spans,
+                        Some(key) => groups[number].entry(*key).or_default().add(place.output(), tallied.spans),
                     }
                 }
-            }
-            Ok(())
+                Ok(())
+            })
         })?;
-        drop(keys);
         let mut counted = Vec::with_capacity(candidates.len());
         for (number, (key, what)) in candidates.into_iter().enumerate() {
             let (mut row, mut modal) =
@@ -137,16 +142,15 @@ impl Store {
 /// What was recorded under one key.
 #[derive(Default)]
 struct Group {
-    outputs: HashMap<Digest, u64>,
+    outputs: HashMap<i64, u64>,
     errors: u64,
 }
 
 impl Group {
-    fn add(&mut self, output: Digest, failed: bool) {
-        if failed {
-            self.errors += 1;
-        } else {
-            *self.outputs.entry(output).or_default() += 1;
+    fn add(&mut self, output: Option<i64>, spans: u64) {
+        match output {
+            None => self.errors += spans,
+            Some(output) => *self.outputs.entry(output).or_default() += spans,
         }
     }
 

@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use rusqlite::{Row, TransactionBehavior};
-
+use crate::database::{Purpose, Transaction, cells};
 use crate::rows::Recorded;
+use crate::summary::Tallies;
 use crate::{Digest, Store, StoreError};
 
 /// Which traces may go: those of which everything holds that is said here.
@@ -86,8 +86,8 @@ impl Store {
     ///
     /// Codes as for [`Store::ingest`].
     pub fn prune(&mut self, retention: &Retention, dry_run: bool) -> Result<Pruned, StoreError> {
-        let behavior = if dry_run { TransactionBehavior::Deferred } else { TransactionBehavior::Immediate };
-        let transaction = self.begin(behavior)?;
+        let purpose = if dry_run { Purpose::Reading } else { Purpose::Writing };
+        let transaction = Transaction::begin(&*self.database, purpose)?;
         self.check_version()?;
         // What is damaged is not made less of: something may be saved of it.
         self.check()?;
@@ -114,9 +114,12 @@ impl Store {
         }
         seals.retain(|_, seal| !seal.is_empty());
         self.write_seals(&seals, &changed)?;
+        let mut tallies = Tallies::of(self)?;
+        changed.iter().try_for_each(|task| tallies.again(task))?;
+        tallies.write()?;
         pruned.values = self.remove_unnamed()?;
-        transaction.commit().map_err(|error| self.error(error))?;
-        self.bound_log();
+        transaction.commit()?;
+        self.database.settle();
         Ok(pruned)
     }
 
@@ -150,46 +153,32 @@ impl Store {
 
     /// Takes a trace out; its values stay.
     pub(crate) fn remove_trace(&self, row: i64) -> Result<(), StoreError> {
-        self.execute("DELETE FROM span WHERE trace = ?1", [row])?;
-        self.execute("DELETE FROM trace WHERE id = ?1", [row])
+        self.execute("DELETE FROM span WHERE trace = ?1", cells![row])?;
+        self.execute("DELETE FROM trace WHERE id = ?1", cells![row])
     }
 
     /// Removes the values that no trace names. One bit a value is kept in memory.
     fn remove_unnamed(&self) -> Result<u64, StoreError> {
-        let last = self.all("SELECT coalesce(max(id), 0) FROM value", [], |row| row.get::<_, i64>(0))?;
+        let last = self.all("SELECT coalesce(max(id), 0) FROM value", &[], |row| row.get::<i64>(0))?;
         let mut named = Bits::up_to(last.first().copied().unwrap_or(0));
         for query in
             ["SELECT attributes, input, output FROM trace NOT INDEXED", "SELECT attributes, input, output FROM span"]
         {
-            self.each(query, |row| {
-                (0..3).try_for_each(|at| {
-                    row.get::<_, Option<i64>>(at).map(|id| id.into_iter().for_each(|id| named.set(id)))
-                })
+            self.each(query, &[], |row| {
+                (0..3)
+                    .try_for_each(|at| row.get::<Option<i64>>(at).map(|id| id.into_iter().for_each(|id| named.set(id))))
             })?;
         }
         let mut unnamed = Vec::new();
-        self.each("SELECT id FROM value NOT INDEXED", |row| {
+        self.each("SELECT id FROM value NOT INDEXED", &[], |row| {
             let id = row.get(0)?;
             if !named.get(id) {
                 unnamed.push(id);
             }
             Ok(())
         })?;
-        unnamed.iter().try_for_each(|id: &i64| self.execute("DELETE FROM value WHERE id = ?1", [id]))?;
+        unnamed.iter().try_for_each(|id: &i64| self.execute("DELETE FROM value WHERE id = ?1", cells![*id]))?;
         Ok(unnamed.len() as u64)
-    }
-
-    /// Sees every row of a query without keeping it.
-    fn each(&self, query: &str, mut see: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<(), StoreError> {
-        let mut run = || {
-            let mut statement = self.connection.prepare_cached(query)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                see(row)?;
-            }
-            Ok(())
-        };
-        run().map_err(|error| self.error(error))
     }
 
     /// Writes the file anew without what is free in it, after everything was held against its
@@ -199,21 +188,13 @@ impl Store {
     /// Codes as for [`Store::ingest`].
     pub fn compact(&mut self) -> Result<(u64, u64), StoreError> {
         self.verify()?;
-        let before = self.bytes()?;
-        let transaction = self.begin(TransactionBehavior::Immediate)?;
+        let before = self.database.bytes()?;
+        let transaction = self.writing()?;
         self.check_version()?;
         self.remove_unnamed()?;
-        transaction.commit().map_err(|error| self.error(error))?;
-        self.connection.execute_batch("VACUUM").map_err(|error| self.error(error))?;
-        // A reader that stays keeps the log; the next writer makes it small.
-        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        Ok((before, self.bytes()?))
-    }
-
-    /// The bytes that the pages of the store take.
-    fn bytes(&self) -> Result<u64, StoreError> {
-        let (pages, size) = (self.pragma("page_count")?, self.pragma("page_size")?);
-        Ok(pages.cast_unsigned().saturating_mul(size.cast_unsigned()))
+        transaction.commit()?;
+        self.database.compact()?;
+        Ok((before, self.database.bytes()?))
     }
 }
 

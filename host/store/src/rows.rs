@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use auto_json::{Canonical, Value};
-use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use crate::database::{Broken, Row, cells};
 use crate::fingerprint::{Head, Line, Writing};
 use crate::seal::Seal;
 use crate::{Digest, Span, SpanKind, Store, StoreError, Trace};
@@ -125,7 +125,7 @@ impl Store {
             // Absence is only claimed of a store that is whole, and not on an index's word.
             self.check()?;
             let missed =
-                self.all("SELECT id FROM trace NOT INDEXED WHERE name = ?1", [id], |row| row.get::<_, i64>(0))?;
+                self.all("SELECT id FROM trace NOT INDEXED WHERE name = ?1", cells![id], |row| row.get::<i64>(0))?;
             return if missed.is_empty() { Ok(None) } else { Err(self.damaged("its index of traces leads astray")) };
         };
         self.whole(recorded).map(Some)
@@ -166,7 +166,7 @@ impl Store {
     ///
     /// Codes as for [`Store::tasks`].
     pub fn has_trace(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(!self.all("SELECT 1 FROM trace WHERE name = ?1", [id], |row| row.get::<_, i64>(0))?.is_empty())
+        Ok(!self.all("SELECT 1 FROM trace WHERE name = ?1", cells![id], |row| row.get::<i64>(0))?.is_empty())
     }
 
     /// Reads everything and holds it against its digests.
@@ -183,21 +183,12 @@ impl Store {
             self.recordings(&task, |_| Ok(()))?;
             traces += seal.traces + seal.partial;
         }
-        let values: Vec<i64> = self.all("SELECT id FROM value", [], |row| row.get(0))?;
+        let values: Vec<i64> = self.all("SELECT id FROM value", &[], |row| row.get(0))?;
         values.into_iter().try_for_each(|value| self.text(value).map(drop))?;
-        match self.all("SELECT count(*) FROM trace NOT INDEXED", [], |row| row.get::<_, u64>(0))?[..] {
+        match self.all("SELECT count(*) FROM trace NOT INDEXED", &[], |row| row.get::<u64>(0))?[..] {
             [count] if count == traces => Ok(()),
             _ => Err(self.damaged("it has traces of no task")),
         }
-    }
-
-    /// One state of the store for several queries: others may write meanwhile.
-    pub(crate) fn snapshot(&self) -> Result<Transaction<'_>, StoreError> {
-        self.begin(TransactionBehavior::Deferred)
-    }
-
-    pub(crate) fn begin(&self, behavior: TransactionBehavior) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, behavior).map_err(|error| self.error(error))
     }
 
     /// Hands over every trace of a task that `seals` knows, each checked; then that none is
@@ -214,7 +205,7 @@ impl Store {
         let query = format!("{HEAD} WHERE task = ?1 AND id > ?2 ORDER BY id LIMIT {HEADS}");
         let mut last = i64::MIN;
         loop {
-            let heads = self.all(&query, params![task, last], head)?;
+            let heads = self.all(&query, cells![task, last], head)?;
             if heads.is_empty() {
                 break;
             }
@@ -239,7 +230,7 @@ impl Store {
 
     /// The trace of that id, checked.
     pub(crate) fn recorded(&self, id: &str) -> Result<Option<Recorded>, StoreError> {
-        let heads = self.all(&format!("{HEAD} WHERE name = ?1"), [id], head)?;
+        let heads = self.all(&format!("{HEAD} WHERE name = ?1"), cells![id], head)?;
         let found = heads.into_iter().next().map(|head| self.complete(head, &mut Known::default())).transpose()?;
         match found {
             Some(other) if other.id != id => Err(self.damaged("its index of traces leads astray")),
@@ -249,12 +240,12 @@ impl Store {
 
     /// Every trace there is, by row, without asking for seals.
     pub(crate) fn rows(&self) -> Result<Vec<i64>, StoreError> {
-        self.all("SELECT id FROM trace NOT INDEXED ORDER BY id", [], |row| row.get(0))
+        self.all("SELECT id FROM trace NOT INDEXED ORDER BY id", &[], |row| row.get(0))
     }
 
     /// The trace in that row, checked.
     pub(crate) fn row(&self, row: i64) -> Result<Recorded, StoreError> {
-        let heads = self.all(&format!("{HEAD} WHERE id = ?1"), [row], head)?;
+        let heads = self.all(&format!("{HEAD} WHERE id = ?1"), cells![row], head)?;
         let head = heads.into_iter().next().ok_or_else(|| self.damaged("a trace has gone"))?;
         self.complete(head, &mut Known::default())
     }
@@ -267,7 +258,7 @@ impl Store {
         trace.output = output.map(|row| self.kept(row, known)).transpose()?;
         let query = "SELECT span, parent, sequence, kind, name, error, started, duration, input, output, attributes
                      FROM span WHERE trace = ?1 ORDER BY place";
-        let spans = self.all(query, [trace.row], |row| span(row, known))?;
+        let spans = self.all(query, cells![trace.row], |row| span(row, known))?;
         for (mut span, input, output, attributes) in spans {
             span.input = self.kept(input, known)?;
             span.output = self.kept(output, known)?;
@@ -331,46 +322,36 @@ impl Store {
         })
     }
 
-    /// Every row of a query.
-    pub(crate) fn all<T>(
-        &self,
-        query: &str,
-        parameters: impl rusqlite::Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
-        let collect = || {
-            let mut statement = self.connection.prepare_cached(query)?;
-            statement.query_map(parameters, read)?.collect::<rusqlite::Result<Vec<T>>>()
-        };
-        collect().map_err(|error| self.error(error))
-    }
-
-    /// Runs a statement.
-    pub(crate) fn execute(&self, query: &str, parameters: impl rusqlite::Params) -> Result<(), StoreError> {
-        let execute = || self.connection.prepare_cached(query)?.execute(parameters);
-        execute().map(drop).map_err(|error| self.error(error))
-    }
-
     /// The row that a row of another table names.
     fn one<T>(
         &self,
-        query: &str,
+        statement: &str,
         row: i64,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+        read: impl FnMut(&dyn Row) -> Result<T, Broken>,
     ) -> Result<T, StoreError> {
-        let find = || self.connection.prepare_cached(query)?.query_row([row], read).optional();
-        find().map_err(|error| self.error(error))?.ok_or_else(|| self.damaged(format!("value {row} is missing")))
+        let found = self.all(statement, cells![row], read)?.into_iter().next();
+        found.ok_or_else(|| self.damaged(format!("value {row} is missing")))
     }
 
     /// The value in that row, if it is what its digest says.
     pub(crate) fn text(&self, id: i64) -> Result<Canonical, StoreError> {
-        let read = |row: &Row<'_>| Ok((row.get(0).map(Digest)?, row.get::<_, String>(1)?));
+        self.digest_and_text(id).map(|(_, text)| text)
+    }
+
+    /// The same with its digest.
+    pub(crate) fn digest_and_text(&self, id: i64) -> Result<(Digest, Canonical), StoreError> {
+        let read = |row: &dyn Row| Ok((row.get(0).map(Digest)?, row.get::<String>(1)?));
         let (digest, text) = self.one("SELECT digest, text FROM value WHERE id = ?1", id, read)?;
+        Ok((digest, self.canonical(id, digest, &text)?))
+    }
+
+    /// A text as a value, if it is what its digest says.
+    pub(crate) fn canonical(&self, id: i64, digest: Digest, text: &str) -> Result<Canonical, StoreError> {
         let damaged = || self.damaged(format!("value {id} is not what its digest says"));
         if digest != Digest::of(text.as_bytes()) {
             return Err(damaged());
         }
-        let canonical = Canonical::of(&text).map_err(|_| damaged())?;
+        let canonical = Canonical::of(text).map_err(|_| damaged())?;
         if canonical.as_str() == text { Ok(canonical) } else { Err(damaged()) }
     }
 
@@ -432,13 +413,13 @@ impl RecordedSpan {
 /// What stands where a value was not looked up yet.
 const UNKNOWN: Kept = Kept { row: 0, digest: Digest([0; 32]) };
 
-fn head(row: &Row<'_>) -> rusqlite::Result<HeadRow> {
+fn head(row: &dyn Row) -> Result<HeadRow, Broken> {
     let trace = Recorded {
         row: row.get(0)?,
         id: row.get(1)?,
         task: row.get(2)?,
         recorder: row.get(3)?,
-        started: row.get::<_, i64>(4)?.cast_unsigned(),
+        started: row.get::<i64>(4)?.cast_unsigned(),
         attributes: "".into(),
         input: None,
         output: None,
@@ -449,18 +430,18 @@ fn head(row: &Row<'_>) -> rusqlite::Result<HeadRow> {
     Ok((trace, row.get(5)?, row.get(6)?, row.get(7)?))
 }
 
-fn span(row: &Row<'_>, known: &mut Known) -> rusqlite::Result<SpanRow> {
+fn span(row: &dyn Row, known: &mut Known) -> Result<SpanRow, Broken> {
     let span = RecordedSpan {
-        id: row.get::<_, i64>(0)?.cast_unsigned(),
-        parent: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned),
-        sequence: row.get::<_, i64>(2)?.cast_unsigned(),
-        kind: known.word(row.get_ref(3)?.as_str()?),
-        name: known.word(row.get_ref(4)?.as_str()?),
+        id: row.get::<i64>(0)?.cast_unsigned(),
+        parent: row.get::<Option<i64>>(1)?.map(i64::cast_unsigned),
+        sequence: row.get::<i64>(2)?.cast_unsigned(),
+        kind: known.word(row.text(3)?),
+        name: known.word(row.text(4)?),
         input: UNKNOWN,
         output: UNKNOWN,
         error: row.get(5)?,
-        started: row.get::<_, i64>(6)?.cast_unsigned(),
-        duration: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
+        started: row.get::<i64>(6)?.cast_unsigned(),
+        duration: row.get::<Option<i64>>(7)?.map(i64::cast_unsigned),
         attributes: "".into(),
     };
     Ok((span, row.get(8)?, row.get(9)?, row.get(10)?))

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use auto_schema::shown_path;
-use rusqlite::Row;
 
-use crate::open::check_kind;
+use crate::database::{Database as _, cells};
+use crate::sqlite::{Sqlite, check_kind};
 use crate::{Ingested, Store, StoreError, Trace, owner};
 
 /// How much is put into the new store at once.
@@ -71,7 +71,7 @@ impl Store {
 
     /// The trace in a row; none where there is no such row.
     fn salvaged(&self, row: i64) -> Result<Option<Trace>, StoreError> {
-        let there = self.all("SELECT 1 FROM trace WHERE id = ?1", [row], |row| row.get::<_, i64>(0))?;
+        let there = self.all("SELECT 1 FROM trace WHERE id = ?1", cells![row], |row| row.get::<i64>(0))?;
         if there.is_empty() {
             return Ok(None);
         }
@@ -87,7 +87,7 @@ impl Store {
             "SELECT sum(traces + partial) FROM task",
         ];
         let last = |query: &&str| {
-            let found = self.all(query, [], |row: &Row<'_>| row.get::<_, Option<i64>>(0)).ok()?;
+            let found = self.all(query, &[], |row| row.get::<Option<i64>>(0)).ok()?;
             found.first().copied().flatten()
         };
         let told: Vec<Option<i64>> = queries.iter().map(last).collect();
@@ -100,14 +100,17 @@ impl Store {
 
 /// Opens the damaged file, with what is whole of its log; without the log where it cannot be read.
 fn open(path: &Path) -> Result<Store, StoreError> {
-    let readable = |store: Store| match owner::claims(path) || store.has_our_tables()? {
-        true => store.count("SELECT count(*) FROM trace WHERE id = 1").map(|_| store),
+    let readable = |sqlite: Sqlite| match owner::claims(path) || sqlite.has_our_tables()? {
+        true => {
+            sqlite.each("SELECT count(*) FROM trace WHERE id = 1", cells![], &mut |_| Ok(()))?;
+            Ok(Store { database: Box::new(sqlite) })
+        }
         false => Err(StoreError::no_store(&shown_path(path))),
     };
     match std::fs::metadata(path) {
         Ok(file) if file.len() > 0 => {}
         _ => return Err(StoreError::new("no-store", format!("there is no trace store at {}", shown_path(path)))),
     }
-    let opened = Store::open_unchecked(path, false).and_then(readable);
-    opened.or_else(|error| Store::open_unchecked(path, true).and_then(readable).map_err(|_| error))
+    let opened = Sqlite::open_unchecked(path, false).and_then(readable);
+    opened.or_else(|error| Sqlite::open_unchecked(path, true).and_then(readable).map_err(|_| error))
 }

@@ -9,13 +9,16 @@
 use std::collections::BTreeMap;
 
 use auto_json::Value;
-use rusqlite::{Row, params};
 
+use crate::database::{Broken, Row, cells};
 use crate::{Digest, KeyPolicy, Store, StoreError};
+
+/// Where the seal over the tasks and the key policies is.
+const SEAL: i64 = 1;
 
 /// The exclusive or of digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sum([u8; 32]);
+pub(crate) struct Sum(pub(crate) [u8; 32]);
 
 impl Sum {
     /// Adds what was not in it, or takes out what was.
@@ -86,14 +89,14 @@ fn over(seals: &Seals, policies: &[KeyPolicy]) -> Sum {
 impl Store {
     /// The seals, checked against the one over all of them.
     pub(crate) fn seals(&self) -> Result<Seals, StoreError> {
-        let read = |row: &Row<'_>| {
+        let read = |row: &dyn Row| -> Result<(String, Seal), Broken> {
             let (traces, partial, spans) = (row.get(1)?, row.get(2)?, row.get(3)?);
             Ok((row.get(0)?, Seal { traces, partial, spans, sum: Sum(row.get(4)?) }))
         };
-        let rows: Vec<(String, Seal)> = self.all("SELECT name, traces, partial, spans, sum FROM task", [], read)?;
+        let rows: Vec<(String, Seal)> = self.all("SELECT name, traces, partial, spans, sum FROM task", &[], read)?;
         let count = rows.len();
         let seals: Seals = rows.into_iter().collect();
-        let sums = self.all("SELECT sum FROM seal", [], |row| Ok(Sum(row.get(0)?)))?;
+        let sums = self.all("SELECT sum FROM seal WHERE id = ?1", cells![SEAL], |row| Ok(Sum(row.get(0)?)))?;
         if sums != [over(&seals, &self.policies()?)] || seals.len() != count {
             return Err(self.damaged("its list of tasks or of key policies is not what it was"));
         }
@@ -109,14 +112,23 @@ impl Store {
     ) -> Result<(), StoreError> {
         for task in changed {
             let Some(seal) = seals.get(task) else {
-                self.execute("DELETE FROM task WHERE name = ?1", [task])?;
+                self.execute("DELETE FROM task WHERE name = ?1", cells![task])?;
                 continue;
             };
             self.execute(
-                "INSERT OR REPLACE INTO task (name, traces, partial, spans, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![task, seal.traces, seal.partial, seal.spans, seal.sum.0],
+                "INSERT INTO task (name, traces, partial, spans, sum) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (name) DO UPDATE SET traces = excluded.traces, partial = excluded.partial,
+                 spans = excluded.spans, sum = excluded.sum",
+                cells![task, seal.traces, seal.partial, seal.spans, &seal.sum.0],
             )?;
         }
-        self.execute("INSERT OR REPLACE INTO seal (id, sum) VALUES (1, ?1)", [over(seals, &self.policies()?).0])
+        self.write_seal(SEAL, &over(seals, &self.policies()?))
+    }
+
+    pub(crate) fn write_seal(&self, id: i64, sum: &Sum) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO seal (id, sum) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET sum = excluded.sum",
+            cells![id, &sum.0],
+        )
     }
 }

@@ -63,7 +63,7 @@ fn a_writer_brings_an_older_store_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     let path = old_store(folder.path());
     check(&Store::create_or_open(&path).unwrap());
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), 4);
     check(&Store::open_read(&path).unwrap());
     let mut store = Store::create_or_open(&path).unwrap();
     store.ingest(&[more()]).unwrap();
@@ -100,7 +100,7 @@ fn an_update_that_is_cut_off_never_happened() {
         let _ = std::fs::remove_file(folder.path().join("torn.db-shm"));
         check(&Store::open_read(&torn).unwrap());
         check(&Store::create_or_open(&torn).unwrap());
-        assert_eq!(version(&torn), 3, "{length} of {} bytes of the log", log.len());
+        assert_eq!(version(&torn), 4, "{length} of {} bytes of the log", log.len());
     }
     drop(held);
 }
@@ -110,7 +110,7 @@ fn a_store_that_a_newer_program_updates_meanwhile_is_not_written_to() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
     let mut store = Store::create_or_open(&path).unwrap();
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4").unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 5").unwrap();
     let error = store.ingest(&[more()]).unwrap_err();
     assert_eq!(error.code, "store-version", "{error}");
 }

@@ -14,7 +14,17 @@ pub fn test(workspace: &Workspace) -> Result<()> {
     components::build_all(workspace)?;
     components::build_tests(workspace)?;
     step(workspace.cargo(["test", "--release", "--workspace", "--doc"]))?;
-    step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))
+    step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))?;
+    // What a store is in a server: a crate and its feature alone, so that nothing else is built again.
+    step(workspace.cargo([
+        "test",
+        "--release",
+        "--workspace",
+        "--features",
+        "auto-store/postgres",
+        "--test",
+        "postgres",
+    ]))
 }
 
 /// The same, and what is left out there because it fetches or takes minutes.

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use auto_json::{Record, Value};
 use auto_schema::shown_path;
+use auto_store::shown_store;
 use clap::Args;
 use rustix::fs::Access;
 
@@ -144,7 +145,7 @@ fn python() -> Check {
 /// What a `record` that was stopped left.
 fn recordings(store: &StoreOption) -> Check {
     let result = match Spool::beside(&store.store).advice() {
-        None => Ok(format!("none were left beside {}", shown_path(&store.store))),
+        None => Ok(format!("none were left beside {}", shown_store(&store.store))),
         Some(advice) => Err(advice),
     };
     Check { name: "recordings", required: false, result }

@@ -8,7 +8,7 @@ use auto_importing::{Imported, Note, Refusal, Wanted};
 use auto_json::{Record, Value};
 use auto_schema::shown_path;
 use auto_scrub::Scrubber;
-use auto_store::{Ingested, Store};
+use auto_store::{Ingested, Store, shown_store};
 use clap::Args;
 
 use super::census;
@@ -160,7 +160,7 @@ pub fn summary(ingested: &Ingested, store: &Path) -> String {
     let already =
         more(ingested.already, "already there") + &more(ingested.completed, "completed that had been cut off");
     let (traces, spans) = (count(ingested.added as u64, "trace"), count(ingested.spans as u64, "span"));
-    format!("{traces} with {spans} added to {}{already}", shown_path(store))
+    format!("{traces} with {spans} added to {}{already}", shown_store(store))
 }
 
 /// The same for machines.

@@ -48,9 +48,7 @@ pub struct Collecting {
 
 /// The folder beside a store for spans that are not in it yet.
 pub fn folder(store: &Path) -> PathBuf {
-    let mut folder = store.as_os_str().to_owned();
-    folder.push(".collect");
-    folder.into()
+    auto_store::beside(store, ".collect")
 }
 
 /// What every request needs.

@@ -12,13 +12,17 @@ pub struct Advice {
     best: Proposal,
 }
 
-/// Of how many spans of an operation keys are looked for without being asked: beyond that it
-/// takes its time.
+/// Of how many spans of an operation keys are looked for without being asked, and of how many inputs of
+/// all operations together: beyond that it takes its time.
 const MOST: u64 = 20_000;
+const MOST_INPUTS: u64 = 200_000;
 
 /// What to say of model calls of which few were seen twice: the key that most of them would
 /// repeat under, where there is one.
 pub fn advice(store: &Store, census: &Census) -> Result<Vec<Advice>, Failure> {
+    if census.total.all.inputs > MOST_INPUTS {
+        return Ok(Vec::new());
+    }
     let rare = |row: &&Row| {
         let repeats = row.witnessed.spans * 2 < row.all.spans;
         row.kind == "model_call" && repeats && (4..MOST).contains(&row.all.spans)

@@ -6,7 +6,7 @@ mod page;
 
 use std::path::PathBuf;
 
-use auto_schema::shown_path;
+use auto_store::shown_store;
 use clap::Args;
 
 pub use advice::advice;
@@ -49,7 +49,7 @@ impl Opts {
         let tasks = store.tasks()?;
         if !tasks.iter().any(|task| task.task == self.task) {
             let known: Vec<&str> = tasks.iter().map(|task| task.task.as_str()).collect();
-            let store = shown_path(&self.store.store);
+            let store = shown_store(&self.store.store);
             return Err(Failure::new(
                 Exit::Refused,
                 "no-traces",

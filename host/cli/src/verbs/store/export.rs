@@ -8,7 +8,7 @@ use auto_files::Staged;
 use auto_json::{Record, Value};
 use auto_schema::shown_path;
 use auto_scrub::Scrubber;
-use auto_store::{CSV_HEAD, Trace, csv, jsonl};
+use auto_store::{CSV_HEAD, Trace, csv, jsonl, shown_store};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
@@ -69,7 +69,7 @@ impl Opts {
         let wanted: Vec<&String> =
             tasks.iter().filter(|task| self.task.as_ref().is_none_or(|own| own == *task)).collect();
         if let (Some(task), true) = (&self.task, wanted.is_empty()) {
-            let message = format!("{} has no traces of task {task:?}", shown_path(&self.store.store));
+            let message = format!("{} has no traces of task {task:?}", shown_store(&self.store.store));
             return Err(
                 Failure::new(Exit::Refused, "no-traces", message).help(format!("its tasks are: {}", tasks.join(", ")))
             );
