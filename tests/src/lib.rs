@@ -1,6 +1,7 @@
 //! What tests that cross crates share: where things are, and what cargo knows of them.
 
 pub mod agent;
+pub mod bench;
 pub mod browser;
 pub mod disk;
 pub mod outside;

@@ -1,10 +1,29 @@
 //! What tests use that is not of this project: packages from PyPI and npm, put into
 //! `target/outside` once.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::root;
+
+/// The Python that `python3` starts in the end: a shim before it may take longer than most scripts.
+pub fn interpreter() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let said = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        let said = said.ok().filter(|said| said.status.success()).and_then(|said| String::from_utf8(said.stdout).ok());
+        said.map_or_else(|| PathBuf::from("python3"), |path| PathBuf::from(path.trim()))
+    })
+}
+
+/// The path of programs, where `python3` is that one.
+pub fn path() -> OsString {
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let folder = interpreter().parent().filter(|folder| folder.join("python3").exists()).map(Path::to_owned);
+    std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&others))).unwrap_or(others)
+}
 
 /// The folder with these packages from PyPI, for `PYTHONPATH`; none, said on stderr, where they
 /// cannot be had.

@@ -8,71 +8,31 @@ mod cluster;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use auto_json::{Record, Value};
-use auto_tests::tool::binary;
+use auto_json::Value;
+use auto_tests::bench::{Bench, EVOLVE as SEARCH, found, text};
+use auto_tests::outside;
 use cluster::Cluster;
-use tempfile::TempDir;
 
-struct Bench {
-    folder: TempDir,
+/// A folder with a trainer, a table of jobs, and a search of a few generations.
+fn bench(jobs: &str) -> Bench {
+    let bench = Bench::trainer(jobs, &["none", "nan", "fail"]);
+    for (from, to) in [
+        ("max_generations = 12", "max_generations = 2"),
+        ("offspring = 8", "offspring = 4"),
+        ("islands = 2", "islands = 1"),
+        ("at_once = 2", "at_once = 4"),
+    ] {
+        bench.edit("auto.toml", from, to);
+    }
+    bench
 }
 
-const SEARCH: [&str; 4] = ["search", "evolve", "--config", "auto.toml"];
-
-impl Bench {
-    /// A folder with a trainer, and a table of jobs.
-    fn new(jobs: &str) -> Bench {
-        let bench = Bench { folder: tempfile::tempdir().unwrap() };
-        fs::write(bench.path("auto.toml"), format!("{jobs}\n{EVOLVE}")).unwrap();
-        fs::write(bench.path("trainer.py"), TRAINER).unwrap();
-        let row = |at: usize| format!("{{\"x\":{at},\"label\":\"{}\"}}\n", ["a", "b"][at % 2]);
-        fs::write(bench.path("rows.jsonl"), (0..240).map(row).collect::<String>()).unwrap();
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn host(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary());
-        command.args(args).arg("--json").current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env("AUTO_SPEND_LEDGER", self.path("spend.jsonl")).env("USER", "ann");
-        // Compiled once for all tests of this file.
-        command.env("AUTO_CACHE", std::env::temp_dir().join(format!("auto-jobs-{}", std::process::id())));
-        command
-    }
-
-    fn said(&self, args: &[&str]) -> (i32, Value) {
-        let output = self.host(args).output().unwrap();
-        let value = Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-        (output.status.code().unwrap(), value)
-    }
-
-    /// The folder of its only run.
-    fn run(&self) -> PathBuf {
-        fs::read_dir(self.path("search-runs")).unwrap().next().unwrap().unwrap().path()
-    }
-
-    /// How many of its experiments came to an end.
-    fn ended(&self) -> usize {
-        let runs = fs::read_dir(self.path("search-runs")).into_iter().flatten().flatten();
-        runs.map(|run| fs::read_dir(run.path().join("experiments")).map_or(0, Iterator::count)).sum()
-    }
-}
-
-/// What was found and how, without where.
-fn found(report: &Value) -> Value {
-    let mut record: Record = report.as_record().unwrap_or_else(|| panic!("{report}")).clone();
-    assert_eq!(record.get("status").and_then(Value::as_text), Some("complete"), "{:?}", record.get("why"));
-    for place in ["run", "folder", "backend", "isolation"] {
-        assert!(record.remove(place).is_some(), "{place}");
-    }
-    record.into()
+/// The code of a refusal.
+fn code(why: &Value) -> Option<&str> {
+    why.get("code").and_then(Value::as_text)
 }
 
 /// `[jobs]` for a cluster; `before` is what stands before its `sbatch`.
@@ -96,20 +56,17 @@ fn slurm(cluster: &Cluster, before: Option<&str>) -> String {
     )
 }
 
-#[test]
-fn on_slurm_with_the_submitter_killed_the_lineage_is_that_of_one_machine() {
-    let Some(cluster) = Cluster::start() else { return };
-    let (here, there) = (Bench::new(""), Bench::new(&slurm(&cluster, None)));
-    let (exit, expected) = here.said(&SEARCH);
-    assert_eq!(exit, 0, "{expected}");
+/// What a search on the cluster comes to that is killed again and again, when so many more came to an end
+/// and others are under way.
+fn killed(there: &Bench, cluster: &Cluster, more: usize, host: impl Fn() -> Command) -> Value {
     let mut kills = 0;
-    let report = loop {
-        let mut child = there.host(&SEARCH).stdout(Stdio::piped()).spawn().unwrap();
+    loop {
+        let mut child = host().stdout(Stdio::piped()).spawn().unwrap();
         let (begun, ended) = (Instant::now(), there.ended());
-        // A few came to an end since, and others are under way.
-        let due = || there.ended() >= ended + 5 && cluster.jobs().iter().any(|(_, state)| state == "RUNNING");
+        let running = || cluster.jobs(there.folder()).iter().any(|(_, state)| state == "RUNNING");
+        let due = || there.ended() >= ended + more && running();
         while kills < 4 && !due() && child.try_wait().unwrap().is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", cluster.jobs());
+            assert!(begun.elapsed() < Duration::from_secs(600), "{:?}", cluster.jobs(there.folder()));
             std::thread::sleep(Duration::from_millis(10));
         }
         if kills < 4 && child.try_wait().unwrap().is_none() {
@@ -119,19 +76,57 @@ fn on_slurm_with_the_submitter_killed_the_lineage_is_that_of_one_machine() {
             continue;
         }
         let output = child.wait_with_output().unwrap();
-        break Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        assert!(kills >= 2, "it was over before it could be killed twice: {output:?}");
+        return Value::parse(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    }
+}
+
+#[test]
+fn on_slurm_with_the_submitter_killed_the_lineage_is_that_of_one_machine() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let slow = |bench: Bench| {
+        bench.edit("auto.toml", "max_generations = 2", "max_generations = 3");
+        bench.edit("trainer.py", "import json, os, sys, time\n", "import json, os, sys, time\n\ntime.sleep(0.2)\n");
+        bench
     };
-    assert!(kills >= 2, "it was over before it could be killed twice");
-    assert_eq!(found(&report).canonical().as_str(), found(&expected).canonical().as_str());
-    let text = |report: &Value, key: &str| report.get(key).unwrap().to_string();
-    assert_eq!((text(&report, "backend"), text(&expected, "backend")), ("\"slurm\"".into(), "\"process\"".into()));
-    assert!(text(&report, "isolation").contains("\"slurm\""));
+    let (here, there) = (slow(bench("")), slow(bench(&slurm(&cluster, None))));
+    let (exit, expected) = here.said(&SEARCH);
+    assert_eq!(exit, 0, "{expected}");
+    let report = killed(&there, &cluster, 5, || there.host(&SEARCH));
+    assert_eq!(found(&report), found(&expected));
+    assert_eq!((text(&report, "backend"), text(&expected, "backend")), ("slurm", "process"));
+    assert!(report.get("isolation").unwrap().to_string().contains("\"slurm\""));
     // Every job was there once: nobody who was resumed submitted one again.
-    let names: Vec<String> = cluster.jobs().into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = cluster.jobs(there.folder()).into_iter().map(|(name, _)| name).collect();
     let distinct: BTreeSet<&String> = names.iter().collect();
     assert_eq!((names.len(), distinct.len()), (there.ended(), there.ended()), "{names:?}");
     assert!(names.iter().all(|name| name.ends_with("-1")), "{names:?}");
     assert_eq!(there.ended(), here.ended());
+}
+
+/// The evolutions that are shipped: the table, and its rows where they are not shipped.
+const SHIPPED: [(&str, Option<&str>); 2] =
+    [("auto.toml", None), ("features/auto.toml", Some("classify/banking77-train.jsonl"))];
+
+#[test]
+#[ignore = "takes many minutes: the shipped evolutions, whole, on Slurm and on one machine"]
+fn the_shipped_evolutions_on_slurm_are_those_of_one_machine() {
+    let Some(cluster) = Cluster::shared() else { return };
+    for (config, rows) in SHIPPED {
+        let data = match rows.map(auto_tests::shared_data) {
+            Some(None) => continue,
+            data => data.flatten().map(|path| path.display().to_string()),
+        };
+        let data = data.iter().flat_map(|data| ["--data", data.as_str()]);
+        let args: Vec<&str> = ["search", "evolve", "--config", config].into_iter().chain(data).collect();
+        let (here, there) = (Bench::of("evals/search/evolve"), Bench::of("evals/search/evolve"));
+        there.write(config, format!("{}\n{}", slurm(&cluster, None), there.read(config)));
+        let report = killed(&there, &cluster, 20, || there.host(&args));
+        let (exit, expected) = here.said(&args);
+        assert_eq!(exit, 0, "{expected}");
+        assert_eq!(found(&report), found(&expected), "{config}");
+        assert_eq!(text(&report, "backend"), "slurm");
+    }
 }
 
 #[test]
@@ -147,21 +142,16 @@ case $((count % 7)) in
         exec $REAL \"$@\" ;;
     *) exec $REAL \"$@\" ;;
 esac";
-    let Some(cluster) = Cluster::start() else { return };
-    let few = |bench: Bench| {
-        let text = fs::read_to_string(bench.path("auto.toml")).unwrap();
-        fs::write(bench.path("auto.toml"), text.replace("max_generations = 4", "max_generations = 2")).unwrap();
-        bench
-    };
-    let (here, there) = (few(Bench::new("")), few(Bench::new(&slurm(&cluster, Some(tricks)))));
+    let Some(cluster) = Cluster::shared() else { return };
+    let (here, there) = (bench(""), bench(&slurm(&cluster, Some(tricks))));
     let (_, expected) = here.said(&SEARCH);
     let (exit, report) = there.said(&SEARCH);
     assert_eq!(exit, 0, "{report}");
-    assert_eq!(found(&report).canonical().as_str(), found(&expected).canonical().as_str());
+    assert_eq!(found(&report), found(&expected));
     // They were met: some experiments took more than one attempt.
     let records = fs::read_dir(there.run().join("experiments")).unwrap().flatten();
     let again = records.filter(|one| !fs::read_to_string(one.path()).unwrap().contains("\"attempts\":1"));
-    assert!(again.count() > 0, "{:?}", cluster.jobs());
+    assert!(again.count() > 0, "{:?}", cluster.jobs(there.folder()));
 }
 
 /// `[jobs]` for the stand-in for `kubectl`; the bench's folder is the volume.
@@ -169,10 +159,10 @@ fn kubernetes(bench: &Bench, tricks: &str) -> String {
     fs::create_dir(bench.path("cluster")).unwrap();
     fs::write(bench.path("cluster/tricks"), tricks).unwrap();
     let script = auto_tests::root().join("host/jobs/tests/kubectl.py");
-    let words = [script, bench.path("cluster"), bench.folder.path().to_owned()];
+    let words = [outside::interpreter().to_owned(), script, bench.path("cluster"), bench.folder().to_owned()];
     let words: Vec<String> = words.iter().map(|word| format!("{:?}", word.display().to_string())).collect();
     format!(
-        "[jobs]\nbackend = \"kubernetes\"\nkubectl = [\"python3\", {}]\nimage = \"python:3.12\"\nclaim = \"runs\"\n\
+        "[jobs]\nbackend = \"kubernetes\"\nkubectl = [{}]\nimage = \"python:3.12\"\nclaim = \"runs\"\n\
          folder = \".\"\nnamespace = \"lab\"\nservice_account = \"searcher\"\ncpus = 2\npoll_seconds = 1\nsettle_seconds = 20\n",
         words.join(", ")
     )
@@ -180,21 +170,21 @@ fn kubernetes(bench: &Bench, tricks: &str) -> String {
 
 #[test]
 fn on_kubernetes_the_lineage_is_the_same_and_every_manifest_is_one_by_the_published_schema() {
-    let (here, there) = (Bench::new(""), Bench::new(""));
+    let (here, there) = (bench(""), bench(""));
     let jobs = kubernetes(&there, "well well twice well early well well lose late well well well");
-    fs::write(there.path("auto.toml"), format!("{jobs}{EVOLVE}")).unwrap();
-    for bench in [&here, &there] {
-        let text = fs::read_to_string(bench.path("auto.toml")).unwrap();
-        fs::write(bench.path("auto.toml"), text.replace("max_generations = 4", "max_generations = 2")).unwrap();
-    }
+    there.write("auto.toml", format!("{jobs}{}", there.read("auto.toml")));
     let (_, expected) = here.said(&SEARCH);
     let (exit, report) = there.said(&SEARCH);
     assert_eq!(exit, 0, "{:?}", report.get("message"));
-    assert_eq!(found(&report).canonical().as_str(), found(&expected).canonical().as_str());
+    assert_eq!(found(&report), found(&expected));
     let manifests = there.path("cluster/manifests");
     assert!(fs::read_dir(&manifests).unwrap().count() > there.ended(), "one was lost and submitted again");
-    let Some(packages) = auto_tests::outside::python("kubernetes-validate", &["kubernetes-validate"]) else { return };
-    let output = Command::new("python3").args(["-c", VALIDATE]).arg(&manifests).env("PYTHONPATH", packages).output();
+    let Some(packages) = outside::python("kubernetes-validate", &["kubernetes-validate"]) else { return };
+    let output = Command::new(outside::interpreter())
+        .args(["-c", VALIDATE])
+        .arg(&manifests)
+        .env("PYTHONPATH", packages)
+        .output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("all good"), "{output:?}");
@@ -223,38 +213,37 @@ print("all good", len(manifests))
 
 #[test]
 fn values_that_are_handed_on_are_in_no_manifest() {
-    let bench = Bench::new("");
+    let bench = bench("");
     let jobs = kubernetes(&bench, "well");
-    let evolve = EVOLVE.replace("seed = 7", "seed = 7\npass_environment = [\"TOKEN\"]");
-    fs::write(bench.path("auto.toml"), format!("{jobs}{evolve}")).unwrap();
+    bench.edit("auto.toml", "seed = 7", "seed = 7\npass_environment = [\"TOKEN\"]");
+    bench.write("auto.toml", format!("{jobs}{}", bench.read("auto.toml")));
     let output = bench.host(&SEARCH).env("TOKEN", "s3cret-value").output().unwrap();
     let why = Value::parse(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), why.get("code").and_then(Value::as_text)), (Some(2), Some("no-secret")), "{why}");
+    assert_eq!((output.status.code(), code(&why)), (Some(2), Some("no-secret")), "{why}");
     assert!(!bench.path("cluster/manifests").exists());
 }
 
 #[test]
 fn a_recorded_run_is_replayed_without_running_anything_and_what_it_lacks_is_refused() {
-    let made = Bench::new("");
+    let made = bench("");
     let (_, expected) = made.said(&SEARCH);
     let jobs = format!("[jobs]\nbackend = \"replay\"\nfrom = {:?}", made.run().display().to_string());
-    let again = Bench::new(&jobs);
+    let again = bench(&jobs);
     // With no path to a program, nothing can be run.
     let empty = again.path("empty");
     fs::create_dir(&empty).unwrap();
     let output = again.host(&SEARCH).env("PATH", &empty).output().unwrap();
     let report = Value::parse(&output.stdout).unwrap();
-    assert_eq!(found(&report).canonical().as_str(), found(&expected).canonical().as_str());
+    assert_eq!(found(&report), found(&expected));
     assert_eq!(again.ended(), made.ended());
     // Another seed tries what nobody recorded.
-    let other = Bench::new(&jobs);
-    let text = fs::read_to_string(other.path("auto.toml")).unwrap();
-    fs::write(other.path("auto.toml"), text.replace("seed = 7", "seed = 8")).unwrap();
+    let other = bench(&jobs);
+    other.edit("auto.toml", "seed = 7", "seed = 8");
     let (exit, why) = other.said(&SEARCH);
-    assert_eq!((exit, why.get("code").and_then(Value::as_text)), (1, Some("not-recorded")), "{why}");
-    let nowhere = Bench::new("[jobs]\nbackend = \"replay\"\nfrom = \"nowhere\"");
+    assert_eq!((exit, code(&why)), (1, Some("not-recorded")), "{why}");
+    let nowhere = bench("[jobs]\nbackend = \"replay\"\nfrom = \"nowhere\"");
     let (exit, why) = nowhere.said(&SEARCH);
-    assert_eq!((exit, why.get("code").and_then(Value::as_text)), (2, Some("no-run")), "{why}");
+    assert_eq!((exit, code(&why)), (2, Some("no-run")), "{why}");
 }
 
 /// A module of the world `auto:cbin/cbin` whose `run` does this.
@@ -283,11 +272,10 @@ fn a_module_of_somebody_s_own_is_run_in_the_sandbox_and_held_to_its_fuel() {
         (b"no module".to_vec(), "no module that runs here"),
     ];
     for (module, said) in cases {
-        let bench = Bench::new("[jobs]\nbackend = \"wasm\"\nfuel = 50000000");
-        fs::write(bench.path("trainer.wasm"), module).unwrap();
-        let text = fs::read_to_string(bench.path("auto.toml")).unwrap();
-        let text = text.replace("[\"python3\", \"-S\", \"trainer.py\"]", "[\"trainer.wasm\"]");
-        fs::write(bench.path("auto.toml"), text.replace("[\"trainer.py\"]", "[\"trainer.wasm\"]")).unwrap();
+        let bench = bench("[jobs]\nbackend = \"wasm\"\nfuel = 50000000");
+        bench.write("trainer.wasm", module);
+        bench.edit("auto.toml", "[\"python3\", \"-S\", \"trainer.py\"]", "[\"trainer.wasm\"]");
+        bench.edit("auto.toml", "[\"trainer.py\"]", "[\"trainer.wasm\"]");
         let (exit, why) = bench.said(&SEARCH);
         assert_eq!(exit, 1, "{said}");
         assert!(why.to_string().contains(said), "{said}: {why}");
@@ -305,81 +293,21 @@ fn a_module_of_somebody_s_own_is_run_in_the_sandbox_and_held_to_its_fuel() {
 
 #[test]
 fn what_is_wrong_with_the_table_of_jobs_is_said_before_anything_runs() {
-    for (jobs, code) in [
+    for (jobs, refusal) in [
         ("[jobs]", "missing-key"),
         ("[jobs]\nbackend = \"slrum\"", "bad-value"),
         ("[jobs]\nbackend = \"process\"\npartition = \"short\"", "unknown-key"),
         ("[jobs]\nbackend = \"slurm\"\npoll_seconds = 0.5", "wrong-type"),
     ] {
-        let bench = Bench::new(jobs);
+        let bench = bench(jobs);
         let (exit, why) = bench.said(&SEARCH);
-        assert_eq!((exit, why.get("code").and_then(Value::as_text)), (2, Some(code)), "{why}");
+        assert_eq!((exit, code(&why)), (2, Some(refusal)), "{why}");
         assert!(!bench.path("search-runs").exists());
     }
     // One that is not there is no candidate's fault: the run stays, and goes on when it is.
-    let bench = Bench::new("[jobs]\nbackend = \"slurm\"\nsbatch = [\"no-such-sbatch\"]");
+    let bench = bench("[jobs]\nbackend = \"slurm\"\nsbatch = [\"no-such-sbatch\"]");
     let (exit, why) = bench.said(&SEARCH);
-    assert_eq!((exit, why.get("code").and_then(Value::as_text)), (1, Some("machine")), "{why}");
+    assert_eq!((exit, code(&why)), (1, Some("machine")), "{why}");
     assert!(why.to_string().contains("no-such-sbatch"), "{why}");
     assert!(!bench.run().join("report.json").exists());
 }
-
-const EVOLVE: &str = r#"
-[learning.evolve]
-seed = 7
-max_generations = 4
-offspring = 4
-islands = 1
-max_jobs = 400
-random_share = 0.3
-files = ["trainer.py"]
-at_once = 4
-
-[learning.evolve.evaluator]
-command = ["python3", "-S", "trainer.py"]
-seconds = 60
-memory_mib = 256
-output_bytes = 1000000
-
-[learning.evolve.rows]
-files = ["rows.jsonl"]
-label = "label"
-select = 0.35
-confirm = 0.35
-
-[learning.evolve.space]
-skill = { kind = "whole", min = 0, max = 50, default = 2 }
-trick = { kind = "choice", choices = ["none", "nan", "fail"], default = "none" }
-"#;
-
-/// Learns which label even and odd numbers have, and gets some of a hundred rows wrong, fewer the more
-/// skill it has.
-const TRAINER: &str = r#"import json, sys, time
-
-request = json.load(open("request.json"))
-params = request["params"]
-rows = lambda name: [json.loads(line) for line in open(name)]
-votes = {}
-for row in rows("train.jsonl"):
-    side = votes.setdefault(row["input"]["x"] % 2, {})
-    side[row["label"]] = side.get(row["label"], 0) + 1
-best = {side: max(sorted(labels), key=labels.get) for side, labels in votes.items()}
-time.sleep(0.2)
-if params["trick"] == "fail":
-    sys.exit(3)
-
-
-def label(row):
-    x = row["input"]["x"]
-    return "a" if x * 37 % 100 >= 50 + params["skill"] else best.get(x % 2, "a")
-
-
-with open("predictions.jsonl", "w") as file:
-    for row in rows("test.jsonl"):
-        file.write(json.dumps({"id": row["id"], "label": label(row)}) + "\n")
-with open("metrics.json", "w") as file:
-    nan = ', "loss": NaN' if params["trick"] == "nan" else ""
-    file.write('{"run": "%s"%s}' % (request["run"], nan))
-with open("config.json", "w") as file:
-    json.dump(params, file)
-"#;

@@ -22,6 +22,8 @@ pub struct Interface {
 enum Sort {
     Number,
     Bool,
+    Text,
+    List,
     Other,
 }
 
@@ -32,6 +34,20 @@ const DEPTH: usize = 3;
 
 const NUMBERS: [Op; 4] = [Op::Add, Op::Sub, Op::Mul, Op::Div];
 const ORDERS: [Op; 4] = [Op::Lt, Op::Le, Op::Gt, Op::Ge];
+/// A text of a text.
+const TEXTS: [Op; 5] = [Op::Lower, Op::Upper, Op::Title, Op::Trim, Op::Collapse];
+/// Whether a text has another.
+const PARTS: [Op; 3] = [Op::Contains, Op::Starts, Op::Ends];
+/// What two parts of a text at a separator are.
+const SIDES: [Op; 2] = [Op::Before, Op::After];
+/// A list of a list.
+const LISTS: [Op; 3] = [Op::Reverse, Op::Sort, Op::Dedup];
+/// A list of a list and a number.
+const CUTS: [Op; 2] = [Op::Take, Op::Drop];
+/// An item of a list.
+const ITEMS: [Op; 2] = [Op::First, Op::Last];
+/// Texts that mean something in many others.
+const COMMON: [&str; 8] = ["", " ", ",", "-", ".", ":", "/", "@"];
 
 impl Interface {
     /// Reads a program and holds it to the interface.
@@ -153,9 +169,27 @@ impl Interface {
                 Some(Expr::Call(op, vec![grown(Sort::Bool, random)?, grown(Sort::Bool, random)?]))
             }
             Sort::Bool => {
+                if !self.leaves(Sort::Text).is_empty() && random.chance(500_000) {
+                    let op = *random.pick(&PARTS)?;
+                    return Some(Expr::Call(op, vec![grown(Sort::Text, random)?, common(random)?]));
+                }
                 let op = *random.pick(&ORDERS)?;
                 Some(Expr::Call(op, vec![grown(Sort::Number, random)?, grown(Sort::Number, random)?]))
             }
+            Sort::Text if depth == 0 || random.chance(400_000) => {
+                let leaves = self.leaves(Sort::Text);
+                if random.chance(850_000) && !leaves.is_empty() {
+                    return random.pick(&leaves).cloned();
+                }
+                common(random)
+            }
+            Sort::Text => match random.below(3) {
+                0 => Some(Expr::Call(*random.pick(&SIDES)?, vec![grown(Sort::Text, random)?, common(random)?])),
+                1 => Some(Expr::Call(Op::Concat, vec![grown(Sort::Text, random)?, grown(Sort::Text, random)?])),
+                _ => Some(Expr::Call(*random.pick(&TEXTS)?, vec![grown(Sort::Text, random)?])),
+            },
+            Sort::List if depth == 0 || random.chance(500_000) => random.pick(&self.leaves(Sort::List)).cloned(),
+            Sort::List => Some(Expr::Call(*random.pick(&LISTS)?, vec![grown(Sort::List, random)?])),
             Sort::Other => random.pick(&self.leaves(Sort::Other)).cloned(),
         }
     }
@@ -163,6 +197,9 @@ impl Interface {
     /// A node with another value, or another operator of its kind.
     fn tuned(&self, here: &Expr, random: &mut Random) -> Option<Expr> {
         match here {
+            Expr::Literal(Value::Text(text)) => Some(Expr::Literal(Value::Text(retold(text, random)?))),
+            Expr::Literal(Value::List(items)) => Some(Expr::Literal(Value::List(rearranged(items, random)?))),
+            Expr::List(items) => Some(Expr::List(rearranged(items, random)?)),
             Expr::Literal(value) => {
                 let now = value.as_i64()?;
                 let next = match random.below(4) {
@@ -174,8 +211,8 @@ impl Interface {
                 Some(number(next))
             }
             Expr::Call(op, arguments) => {
-                let kind: &[Op] =
-                    [&NUMBERS[..], &ORDERS[..], &[Op::And, Op::Or]].into_iter().find(|ops| ops.contains(op))?;
+                let kinds = [&NUMBERS[..], &ORDERS, &[Op::And, Op::Or], &TEXTS, &PARTS, &SIDES, &LISTS, &CUTS, &ITEMS];
+                let kind = kinds.into_iter().find(|ops| ops.contains(op))?;
                 Some(Expr::Call(*random.pick(kind)?, arguments.clone()))
             }
             Expr::Field(..) | Expr::Input => random.pick(&self.leaves(self.sort(here))).cloned(),
@@ -199,15 +236,70 @@ impl Interface {
                 sides.insert(0, condition);
                 Some(Expr::Call(Op::If, sides))
             }
+            (0, Sort::Text) => Some(Expr::Call(*random.pick(&TEXTS)?, vec![here.clone()])),
+            (1, Sort::Text) => {
+                let mut sides = vec![here.clone(), self.grow(Sort::Text, 1, random)?];
+                random.shuffle(&mut sides);
+                Some(Expr::Call(Op::Concat, sides))
+            }
+            (0, Sort::List) => Some(Expr::Call(*random.pick(&LISTS)?, vec![here.clone()])),
+            (1, Sort::List) => Some(Expr::Call(*random.pick(&CUTS)?, vec![here.clone(), number(random.between(1, 3))])),
             _ => self.grow(sort, 2, random),
         }
     }
+}
+
+/// A text that means something in many others.
+fn common(random: &mut Random) -> Option<Expr> {
+    random.pick(&COMMON).map(|text| Expr::Literal((*text).into()))
+}
+
+/// Another text near it.
+fn retold(text: &str, random: &mut Random) -> Option<String> {
+    let words: Vec<&str> = text.split(' ').collect();
+    Some(match random.below(5) {
+        0 => text.to_lowercase(),
+        1 if words.len() > 1 => {
+            let gone = random.below(words.len());
+            let kept = words.iter().enumerate().filter(|(at, _)| *at != gone);
+            kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+        }
+        1 | 2 => {
+            let mut characters = text.chars();
+            characters.next_back()?;
+            characters.as_str().to_owned()
+        }
+        3 => {
+            let mut characters = text.chars();
+            characters.next()?;
+            characters.as_str().to_owned()
+        }
+        _ => format!("{text}{}", random.pick(&COMMON)?),
+    })
+}
+
+/// The same items but for one that is gone, there twice, or elsewhere.
+fn rearranged<T: Clone>(items: &[T], random: &mut Random) -> Option<Vec<T>> {
+    let mut items = items.to_vec();
+    let at = random.below(items.len().max(1));
+    let item = items.get(at)?.clone();
+    match random.below(3) {
+        0 => drop(items.remove(at)),
+        1 => items.insert(at, item),
+        _ => {
+            items.remove(at);
+            items.insert(random.below(items.len() + 1), item);
+        }
+    }
+    Some(items)
 }
 
 fn sort_of_type(ty: &Type) -> Sort {
     match ty {
         Type::Int | Type::Number => Sort::Number,
         Type::Bool => Sort::Bool,
+        Type::Text => Sort::Text,
+        Type::List(_) => Sort::List,
         _ => Sort::Other,
     }
 }
@@ -306,6 +398,36 @@ mod tests {
             }
         }
         assert!(kinds.iter().all(|count| *count > 200), "{kinds:?}");
+    }
+
+    #[test]
+    fn texts_and_lists_of_a_program_are_changed_too_and_keep_its_types() {
+        let interface = Interface {
+            input: "record{line: text, tags: list<text>}".parse().unwrap(),
+            output: "record{kind: text, tags: list<text>}".parse().unwrap(),
+            most: 40,
+        };
+        let base = interface.read("{kind: before(lower($.line), \"ab cd\"), tags: take($.tags, 2)}").unwrap();
+        let mut random = Random::of(7, "texts and lists");
+        let made: Vec<String> = (0..400)
+            .filter_map(|round| interface.change(&base, round % 2 == 0, &mut random))
+            .map(|made| interface.read(&made.to_string()).map(|made| made.to_string()).unwrap())
+            .collect();
+        for part in ["\"ab\"", "\"b cd\"", "after(lower", "upper($.line)", "drop($.tags", "reverse(", "concat("] {
+            assert!(made.iter().any(|made| made.contains(part)), "{part}: {made:?}");
+        }
+        let literal = interface.read("{kind: $.line, tags: [\"x\", \"y\", \"z\"]}").unwrap();
+        let made: Vec<String> = (0..200)
+            .filter_map(|_| interface.change(&literal, false, &mut random))
+            .map(|made| made.to_string().replace(' ', ""))
+            .collect();
+        for part in ["[\"x\",\"z\"]", "[\"y\",\"x\",\"z\"]", "[\"x\",\"y\",\"y\",\"z\"]"] {
+            assert!(made.iter().any(|made| made.contains(part)), "{part}: {made:?}");
+        }
+        let text = Interface { input: Type::Text, output: Type::Text, most: 40 };
+        let other = text.read("upper($)").unwrap();
+        let drawn = text.draw(&mut random).unwrap();
+        assert!((0..40).any(|_| text.mix(&other, &drawn, &mut random).is_some()));
     }
 
     #[test]

@@ -150,8 +150,9 @@ impl<'s, L: Lent> Search<'s, L> {
             let (one, other) = (side(&base, before, &[]), side(&own, after, &confirmed.checks));
             confirmed.holds = matches!(self.lent.admit(&one, &other, &axes, 1), Decision::Accept);
             (confirmed.before, confirmed.after) = (before.scores.clone(), after.scores.clone());
-            let incumbent = self.incumbent;
-            self.all[incumbent].runs.push(RunOf { purpose: "confirm".to_owned(), measured: after.clone() });
+            for (number, measured) in [(0, before), (self.incumbent, after)] {
+                self.all[number].runs.push(RunOf { purpose: "confirm".to_owned(), measured: measured.clone() });
+            }
         }
         Ok(confirmed)
     }

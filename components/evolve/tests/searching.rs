@@ -408,6 +408,27 @@ fn a_teacher_that_cannot_be_asked_ends_the_search_and_one_that_talks_does_not() 
 }
 
 #[test]
+fn what_a_teacher_made_and_failed_is_mended_twice_and_then_by_the_strong_one() {
+    let taught = settings("\"max_jobs\": 400", "\"max_jobs\": 400, \"teacher\": \"x\", \"max_spend_usd\": 1");
+    let mut house = House::new(&taught, &rows(false), trainer);
+    let mut depth = 40;
+    house.teacher = Box::new(move |ask| {
+        // Something new each time, that fails as what was before it did.
+        depth += 1;
+        let said = match ask.purpose {
+            "propose" | "cross" if depth > 41 => "I cannot help with that.".to_owned(),
+            _ => format!(r#"[{{"idea": "loop", "params": {{"depth": {depth}, "width": 20, "trick": "loop"}}}}]"#),
+        };
+        auto_evolve::lent::Told { cost: 10, said: Ok(said), model: "recorded".to_owned() }
+    });
+    house.run().unwrap();
+    let purposes: Vec<&str> = house.asked.iter().map(|ask| ask.purpose).collect();
+    let mending: Vec<&str> =
+        purposes.iter().copied().filter(|purpose| ["repair", "escalate"].contains(purpose)).collect();
+    assert_eq!(mending.get(..3), Some(&["repair", "repair", "escalate"][..]), "{purposes:?}");
+}
+
+#[test]
 fn source_files_evolve_within_their_regions() {
     let code = "LIMIT = 9\n# EVOLVE-START\ndepth = 2\nwidth = 50\nnoise = 7\n# EVOLVE-END\ndef run(x):\n    return x\n";
     let table = r#""code": {"editable": ["solver.py"], "keep": ["def run(x):"], "banned": ["import"]}, "evaluator""#;

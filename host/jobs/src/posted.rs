@@ -24,8 +24,6 @@ use crate::withheld::Withheld;
 
 /// How many jobs are there at once, where nobody says otherwise.
 const AT_ONCE: usize = 16;
-/// What a job may take beyond its limit, to be killed and to write down how it ended.
-const GRACE: Duration = Duration::from_secs(30);
 /// The most bytes of what a script writes down.
 const EXIT_BYTES: u64 = 4 << 10;
 /// The end of what a scheduler's own log says of a job, in bytes.
@@ -38,10 +36,17 @@ pub struct Patience {
     pub poll: Duration,
     /// For a job to begin.
     pub queue: Duration,
+    /// Beyond a job's limit, for it to be killed and to write down how it ended.
+    pub grace: Duration,
     /// For what a job left to be seen here after it ended, or for a job to be known at all.
     pub settle: Duration,
     /// For somebody who does not answer.
     pub unreachable: Duration,
+}
+
+impl Patience {
+    /// The usual grace.
+    pub const GRACE: Duration = Duration::from_secs(30);
 }
 
 /// What a scheduler says of a job.
@@ -141,7 +146,7 @@ impl<S: Scheduler> Posted<S> {
         let (phase, most, state, why) = match &seen {
             Seen::Waiting => ("waiting", self.patience.queue, State::Queued, "it did not begin".to_owned()),
             Seen::Running => {
-                let most = Duration::from_secs(job.seconds.into()) + GRACE;
+                let most = Duration::from_secs(job.seconds.into()) + self.patience.grace;
                 ("running", most, State::Running, "it ran on past its limit".to_owned())
             }
             Seen::OutOfMemory => {
@@ -231,9 +236,17 @@ impl<S: Scheduler> Backend for Posted<S> {
         let Some(mut watch) = watched().remove(&job.name) else {
             return Ok(State::Lost("nobody submitted it".to_owned()));
         };
-        if watch.asked.is_none_or(|asked| asked.elapsed() >= self.patience.poll) {
-            watch.state = self.asked(job, &mut watch)?;
-        }
+        let due = watch.asked.is_none_or(|asked| asked.elapsed() >= self.patience.poll);
+        let asked = if due { self.asked(job, &mut watch) } else { Ok(watch.state.clone()) };
+        // Where nobody answers, the job is watched as before.
+        let state = match asked {
+            Ok(state) => state,
+            Err(fault) => {
+                watched().insert(job.name.clone(), watch);
+                return Err(fault);
+            }
+        };
+        watch.state = state;
         // It may have come to its end while the scheduler was asked.
         if matches!(watch.state, State::Lost(_)) && self.exit(job)?.is_some() {
             watch.state = State::Ended;

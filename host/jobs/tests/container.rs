@@ -1,43 +1,38 @@
 //! Experiments in real containers, by `podman`, in an image that is made here of this machine's own
 //! shell and tools.
 
+mod common;
+
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use auto_jobs::{Blobs, Container, Ending, Experiment, Experiments, Fault, Limits, Outcome, Patience, Settings};
-use tempfile::TempDir;
-
-const LIMITS: Limits = Limits { seconds: 60, cpu_seconds: 10, memory_mib: 512, output_bytes: 64 << 10, files: 8 };
+use auto_jobs::{Container, Ending, Experiment, Fault, Limits, Outcome, Patience, Settings};
+use common::{LIMITS, patience, shell};
 
 /// What the script and the tests need of an image.
 const TOOLS: [&str; 12] = ["sh", "awk", "cat", "date", "env", "head", "id", "mkdir", "mv", "sleep", "timeout", "wc"];
 
 /// Storage of its own with one image in it.
 struct Bench {
-    folder: TempDir,
+    bench: common::Bench,
     podman: Vec<String>,
     options: Vec<String>,
-    blobs: Blobs,
 }
 
 impl Bench {
     /// None, said on stderr with what to do, where containers cannot be run.
     fn new() -> Option<Bench> {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).display().to_string();
+        let bench = common::Bench::at("run");
+        let at = |name: &str| bench.path(name).display().to_string();
         let runtime = if works(Command::new("runc").arg("--version")) { "runc" } else { "crun" };
         let words = ["podman", "--root", &at("root"), "--runroot", &at("runroot"), "--storage-driver", "vfs"];
         let podman: Vec<String> = words.iter().chain(&["--runtime", runtime]).map(|word| (*word).to_owned()).collect();
         // Fewer than anybody has, so that they can be set wherever this is run.
         let options = ["--ulimit=nofile=512:512", "--ulimit=nproc=512:512"].map(str::to_owned).to_vec();
-        let run = folder.path().join("run");
-        fs::create_dir(&run).unwrap();
-        let bench = Bench { blobs: Blobs::of(&run), podman, options, folder };
-        let image = bench.image(&folder_of_image(bench.folder.path()));
+        let bench = Bench { bench, podman, options };
+        let image = bench.image(&folder_of_image(bench.bench.folder.path()));
         let mut first = bench.command();
         first.args(["run", "--rm", "--network=none"]).args(&bench.options).args(["auto-test", "sh", "-c", "exit 0"]);
         if image && works(&mut first) {
@@ -54,34 +49,25 @@ impl Bench {
     }
 
     fn image(&self, folder: &Path) -> bool {
-        let archive = self.folder.path().join("image.tar");
+        let archive = self.bench.path("image.tar");
         let packed = works(Command::new("tar").arg("-C").arg(folder).arg("-cf").arg(&archive).arg("."));
         packed && works(self.command().arg("import").arg(&archive).arg("auto-test"))
     }
 
     fn run_on(&self, options: &[&str], limits: Limits, script: &str) -> Result<Outcome, Fault> {
         let options = self.options.iter().cloned().chain(options.iter().map(|option| (*option).to_owned())).collect();
-        let patience = Patience {
-            poll: Duration::from_millis(200),
-            queue: Duration::from_secs(60),
-            settle: Duration::from_secs(3),
-            unreachable: Duration::from_secs(20),
-        };
+        let patience = Patience { unreachable: Duration::from_secs(20), ..patience() };
         let container = Container { command: self.podman.clone(), image: "auto-test".to_owned(), options, patience };
         let environment = BTreeMap::from([("TOKEN".to_owned(), "s3cret-value".to_owned())]);
         let backend = container.backend(Settings { environment, processes: 64, ..Settings::default() });
-        let run = self.folder.path().join("run");
-        let on = Experiments::of(&run, Vec::new(), 100).with_configured(Arc::new(backend));
         let experiment = Experiment {
-            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
             environment: vec![("SEED".to_owned(), "7".to_owned())],
             input: "from stdin\n".to_owned(),
-            files: Vec::new(),
             collect: vec!["out".to_owned()],
             limits,
-            costs: false,
+            ..shell(script)
         };
-        on.run("process", &[experiment]).unwrap().remove(0)
+        self.bench.run_on(backend, &experiment)
     }
 
     fn run(&self, script: &str) -> Outcome {
@@ -89,7 +75,7 @@ impl Bench {
     }
 
     fn text(&self, digest: auto_schema::digest::Digest) -> String {
-        String::from_utf8(self.blobs.get(digest).unwrap()).unwrap()
+        self.bench.text(digest)
     }
 
     /// The containers that are there.

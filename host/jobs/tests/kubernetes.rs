@@ -2,49 +2,44 @@
 //! `apiserver.py`, which the real `kubectl` talks to where there is one. What a cluster may do to a job,
 //! and what a manifest says. No real cluster is asked.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use auto_jobs::{
-    Backend as _, Blobs, Ending, Experiment, Experiments, Fault, Job, Kubernetes, Limits, Outcome, Patience, Settings,
-};
+use auto_jobs::{Backend as _, Ending, Experiment, Fault, Job, Kubernetes, Limits, Outcome, Patience, Settings};
 use auto_json::Value;
-use tempfile::TempDir;
-
-const LIMITS: Limits = Limits { seconds: 60, cpu_seconds: 10, memory_mib: 512, output_bytes: 64 << 10, files: 8 };
+use auto_tests::outside;
+use common::{LIMITS, patience, side_by_side};
 
 /// A volume with a run on it, and a cluster with these tricks.
-struct Bench {
-    folder: TempDir,
-    run: PathBuf,
-    blobs: Blobs,
+struct Bench(common::Bench);
+
+impl std::ops::Deref for Bench {
+    type Target = common::Bench;
+
+    fn deref(&self) -> &common::Bench {
+        &self.0
+    }
 }
 
 impl Bench {
     fn new(tricks: &str) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
-        let run = folder.path().join("volume/runs/one");
-        fs::create_dir_all(&run).unwrap();
-        fs::create_dir(folder.path().join("cluster")).unwrap();
-        fs::write(folder.path().join("cluster/tricks"), tricks).unwrap();
-        let blobs = Blobs::of(&run);
-        Bench { folder, run, blobs }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        let bench = Bench(common::Bench::at("volume/runs/one"));
+        fs::create_dir(bench.path("cluster")).unwrap();
+        fs::write(bench.path("cluster/tricks"), tricks).unwrap();
+        bench
     }
 
     fn kubernetes(&self) -> Kubernetes {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl.py");
-        let words = [script, self.path("cluster"), self.path("volume")].map(|path| path.display().to_string());
+        let words = [outside::interpreter().to_owned(), script, self.path("cluster"), self.path("volume")];
         Kubernetes {
-            kubectl: ["python3".to_owned()].into_iter().chain(words).collect(),
+            kubectl: words.map(|path| path.display().to_string()).to_vec(),
             namespace: Some("lab".to_owned()),
             image: "registry.example/python:3.12".to_owned(),
             claim: "runs".to_owned(),
@@ -52,12 +47,7 @@ impl Bench {
             cpus: 2,
             secret: Some("keys".to_owned()),
             service_account: None,
-            patience: Patience {
-                poll: Duration::from_millis(100),
-                queue: Duration::from_secs(60),
-                settle: Duration::from_secs(4),
-                unreachable: Duration::from_secs(1),
-            },
+            patience: patience(),
         }
     }
 
@@ -67,28 +57,16 @@ impl Bench {
 
     fn on(&self, kubernetes: Kubernetes, script: &str) -> Result<Outcome, Fault> {
         let environment = BTreeMap::from([("TOKEN".to_owned(), "s3cret-value".to_owned())]);
-        let backend = Arc::new(kubernetes.backend(Settings { environment, ..Settings::default() }));
         let keys = self.path("cluster/secrets/keys");
         fs::create_dir_all(&keys).unwrap();
         fs::write(keys.join("TOKEN"), "s3cret-value").unwrap();
-        let on = Experiments::of(&self.run, Vec::new(), 100).with_configured(backend);
-        on.run("process", &[self.experiment(script)]).unwrap().remove(0)
+        self.run_on(kubernetes.backend(Settings { environment, ..Settings::default() }), &self.experiment(script))
     }
 
     fn experiment(&self, script: &str) -> Experiment {
-        Experiment {
-            command: ["sh", "-c", &format!("echo x >> $COUNT; {script}")].map(str::to_owned).to_vec(),
-            environment: vec![("COUNT".to_owned(), self.path("count").display().to_string())],
-            input: String::new(),
-            files: Vec::new(),
-            collect: vec!["out".to_owned()],
-            limits: Limits { seconds: if script.contains("sleep 100") { 2 } else { 60 }, ..LIMITS },
-            costs: false,
-        }
-    }
-
-    fn count(&self) -> usize {
-        fs::read_to_string(self.path("count")).unwrap_or_default().lines().count()
+        let seconds = if script.contains("sleep 100") { 2 } else { 60 };
+        let limits = Limits { seconds, ..LIMITS };
+        Experiment { collect: vec!["out".to_owned()], limits, ..self.counting(script) }
     }
 
     /// Every manifest that was ever handed over, by its number.
@@ -102,7 +80,7 @@ impl Bench {
 fn a_job_runs_within_its_limits_and_what_it_leaves_comes_back() {
     let bench = Bench::new("well");
     let outcome = bench.run("echo \"$TOKEN $HOSTNAME\"; echo 7 > out").unwrap();
-    let text = |digest| String::from_utf8(bench.blobs.get(digest).unwrap()).unwrap();
+    let text = |digest| bench.text(digest);
     assert_eq!((&outcome.ending, outcome.attempts), (&Ending::Exited(0), 1), "{}", text(outcome.stderr));
     // The value of the secret reached the job, and is kept nowhere.
     assert_eq!(text(outcome.stdout), "<environment:TOKEN> \n");
@@ -125,9 +103,8 @@ fn a_job_runs_within_its_limits_and_what_it_leaves_comes_back() {
 #[test]
 fn whatever_a_cluster_does_to_a_job_it_is_run_and_counted_once() {
     // What the cluster does in turn, how many attempts it takes, and how often the command began.
-    for (tricks, attempts, count) in
-        [("twice", 1, 1), ("late", 1, 1), ("early", 1, 1), ("lose well", 2, 1), ("refuse lose well", 3, 1)]
-    {
+    let cases = [("twice", 1, 1), ("late", 1, 1), ("early", 1, 1), ("lose well", 2, 1), ("refuse lose well", 3, 1)];
+    side_by_side(&cases, |&(tricks, attempts, count)| {
         let bench = Bench::new(tricks);
         // A busy machine takes long, and what is lost is lost at once.
         let settle = Duration::from_secs(if tricks.contains("lose") { 2 } else { 60 });
@@ -135,12 +112,13 @@ fn whatever_a_cluster_does_to_a_job_it_is_run_and_counted_once() {
         let outcome = bench.on(Kubernetes { patience, ..bench.kubernetes() }, "sleep 1; echo done");
         let outcome = outcome.unwrap_or_else(|fault| panic!("{tricks}: {fault}"));
         assert_eq!((outcome.ending, outcome.attempts, bench.count()), (Ending::Exited(0), attempts, count), "{tricks}");
-    }
-    for (tricks, code) in [("lose", "job-lost"), ("refuse", "machine")] {
+    });
+    side_by_side(&[("lose", "job-lost"), ("refuse", "machine")], |&(tricks, code)| {
         let bench = Bench::new(tricks);
-        let fault = bench.run("echo never").unwrap_err();
+        let patience = Patience { settle: Duration::from_secs(1), ..patience() };
+        let fault = bench.on(Kubernetes { patience, ..bench.kubernetes() }, "echo never").unwrap_err();
         assert_eq!((fault.code, bench.manifests().len(), bench.count()), (code, 3, 0), "{fault}");
-    }
+    });
     let bench = Bench::new("memory");
     assert_eq!(bench.run("echo never").unwrap().ending, Ending::OverLimit("memory".to_owned()));
 }
@@ -148,7 +126,9 @@ fn whatever_a_cluster_does_to_a_job_it_is_run_and_counted_once() {
 #[test]
 fn a_job_that_nobody_ends_in_its_time_is_ended_and_submitted_again() {
     let bench = Bench::new("stuck well");
-    let outcome = bench.run("echo done; : sleep 100").unwrap();
+    let patience = Patience { grace: Duration::from_secs(1), ..patience() };
+    let kubernetes = Kubernetes { patience, ..bench.kubernetes() };
+    let outcome = bench.on(kubernetes, "echo done; : sleep 100").unwrap();
     assert_eq!((outcome.ending, outcome.attempts, bench.count()), (Ending::Exited(0), 2, 1));
     assert_eq!(fs::read_dir(bench.path("cluster/jobs")).unwrap().count(), 1, "the first was deleted");
 }
@@ -200,7 +180,7 @@ fn real(bench: &Bench) -> Option<(Server, Vec<String>)> {
         eprintln!("skipped: there is no kubectl of 1.27 or newer; see https://kubernetes.io/docs/tasks/tools");
         return None;
     }
-    let mut server = Command::new("python3");
+    let mut server = Command::new(outside::interpreter());
     server.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apiserver.py"));
     server.args([bench.path("cluster"), bench.path("volume")]).stdout(Stdio::piped());
     let mut server = server.spawn().unwrap();
@@ -219,13 +199,14 @@ fn real(bench: &Bench) -> Option<(Server, Vec<String>)> {
 
 #[test]
 fn the_real_kubectl_takes_what_it_is_told_and_says_what_is_read() {
-    for (tricks, attempts, ending) in [
+    let cases = [
         ("well", 1, Ending::Exited(0)),
         ("twice", 1, Ending::Exited(0)),
         ("lose well", 2, Ending::Exited(0)),
         ("refuse well", 2, Ending::Exited(0)),
         ("memory", 1, Ending::OverLimit("memory".to_owned())),
-    ] {
+    ];
+    side_by_side(&cases, |(tricks, attempts, ending)| {
         let bench = Bench::new(tricks);
         let Some((_server, kubectl)) = real(&bench) else { return };
         let settle = Duration::from_secs(if tricks.contains("lose") { 2 } else { 60 });
@@ -233,8 +214,8 @@ fn the_real_kubectl_takes_what_it_is_told_and_says_what_is_read() {
         let patience = Patience { settle, unreachable, ..bench.kubernetes().patience };
         let outcome = bench.on(Kubernetes { kubectl, patience, ..bench.kubernetes() }, "sleep 1; echo done");
         let outcome = outcome.unwrap_or_else(|fault| panic!("{tricks}: {fault}"));
-        assert_eq!((outcome.ending, outcome.attempts), (ending, attempts), "{tricks}");
-    }
+        assert_eq!((&outcome.ending, &outcome.attempts), (ending, attempts), "{tricks}");
+    });
     // What is there already is no second job, and what is not there is no fault.
     let bench = Bench::new("well");
     let Some((_server, kubectl)) = real(&bench) else { return };

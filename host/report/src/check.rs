@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compose::{Deleted, Report};
+use crate::compose::Report;
 use crate::corpus::Corpus;
 use crate::draw::figures;
 use crate::markdown;
@@ -14,7 +14,7 @@ use crate::verify::{Ruling, verify};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// `not-a-report`, `other-run`, `stale-artifact`, `unsupported-claim`, `uncited-sentence`,
-    /// `disclosure-missing`, `figure-changed` or `report-changed`.
+    /// `disclosure-missing`, `figure-missing`, `figure-changed` or `report-changed`.
     pub code: &'static str,
     /// The line, where there is one.
     pub line: Option<usize>,
@@ -32,19 +32,23 @@ pub struct Checked {
 }
 
 /// What ends a check first, where several things are wrong.
-const GRAVITY: [&str; 8] = [
+const GRAVITY: [&str; 9] = [
     "not-a-report",
     "other-run",
     "stale-artifact",
     "unsupported-claim",
     "uncited-sentence",
     "disclosure-missing",
+    "figure-missing",
     "figure-changed",
     "report-changed",
 ];
 
-/// Holds a report in Markdown against the run. `figure` gives the figures that lie beside it.
-pub fn check(text: &str, corpus: &Corpus, figure: &dyn Fn(&str) -> Option<Vec<u8>>) -> Checked {
+/// What reads a figure that lies beside a report.
+pub type Beside<'f> = &'f dyn Fn(&str) -> Option<Vec<u8>>;
+
+/// Holds a report in Markdown against the run, and the figures beside it, where it lies anywhere.
+pub fn check(text: &str, corpus: &Corpus, figure: Option<Beside<'_>>) -> Checked {
     let mut checked = Checked::default();
     let Some(parsed) = markdown::read(text) else {
         checked.find("not-a-report", None, "it has no line that says of which run it is a report".to_owned());
@@ -114,10 +118,7 @@ impl Checked {
                 values: verdict.values,
             });
         }
-        for line in &parsed.deleted {
-            let ruling = verify(&line.draft, corpus).ruling;
-            report.deleted.push(Deleted { section: line.section, draft: line.draft.clone(), ruling });
-        }
+        report.deleted.clone_from(&parsed.deleted);
         report
     }
 
@@ -131,11 +132,13 @@ impl Checked {
     }
 
     /// Tables, figures and the claims table are made again and compared.
-    fn drawn(&mut self, text: &str, report: &Report, corpus: &Corpus, figure: &dyn Fn(&str) -> Option<Vec<u8>>) {
-        for drawn in figures(corpus) {
+    fn drawn(&mut self, text: &str, report: &Report, corpus: &Corpus, figure: Option<Beside<'_>>) {
+        for (drawn, figure) in figures(corpus).into_iter().zip(figure.into_iter().cycle()) {
             let name = format!("{}.svg", drawn.name);
-            if figure(&name).is_some_and(|found| found != drawn.svg.as_bytes()) {
-                self.find("figure-changed", None, format!("{name} is not what the run's files give"));
+            match figure(&name) {
+                Some(found) if found == drawn.svg.as_bytes() => {}
+                Some(_) => self.find("figure-changed", None, format!("{name} is not what the run's files give")),
+                None => self.find("figure-missing", None, format!("{name} does not lie beside the report")),
             }
         }
         let made = markdown::write(report, corpus);

@@ -6,7 +6,7 @@ use crate::index::Index;
 use crate::sentence::{Draft, Job, Section, Sentence, Writer};
 use crate::template;
 use crate::vectors::Vectors;
-use crate::verify::{Ruling, verify};
+use crate::verify::{Reason, Ruling, verify};
 
 /// How many evidences a sentence is written of.
 pub const RETRIEVED: usize = 5;
@@ -22,10 +22,10 @@ const QUOTED: usize = 3;
 pub struct Deleted {
     /// Where it would have stood.
     pub section: Section,
-    /// What was written last.
+    /// What was written last. It does not stand in the report.
     pub draft: Draft,
-    /// What was ruled of it.
-    pub ruling: Ruling,
+    /// Why it was left out.
+    pub reasons: Vec<Reason>,
 }
 
 /// A report.
@@ -77,22 +77,10 @@ pub fn write(corpus: &Corpus, vectors: Option<Vectors>, writer: Option<&dyn Writ
             let message = format!("what has to be disclosed is not supported: {} ({})", draft.text, why.join("; "));
             return Err(Unwritten { code: "disclosure-unsupported", message });
         } else {
-            report.deleted.push(left_out(corpus, job, draft));
+            report.deleted.push(Deleted { section: job.section, draft, reasons: ruling.reasons().to_vec() });
         }
     }
     Ok(report)
-}
-
-/// A sentence as it can be listed and read again: on one line, with ids that look like ids.
-fn left_out(corpus: &Corpus, job: &Job, draft: Draft) -> Deleted {
-    let plain = |id: String| match !id.is_empty() && id.chars().all(|one| one.is_ascii_alphanumeric()) {
-        true => id,
-        false => "none".to_owned(),
-    };
-    let text = auto_schema::shown(draft.text.trim());
-    let draft = Draft { text, cites: draft.cites.into_iter().map(plain).collect(), using: draft.using };
-    let ruling = verify(&draft, corpus).ruling;
-    Deleted { section: job.section, draft, ruling }
 }
 
 /// What the given texts are quoted with: of each the sentences nearest to what the run was about.
@@ -186,7 +174,7 @@ fn only_of(evidence: &[&Evidence], draft: &Draft, corpus: &Corpus) -> crate::ver
     let known = |id: &String| evidence.iter().any(|one| one.short() == *id);
     if verdict.ruling == Ruling::Supported && !draft.cites.iter().all(known) {
         let message = "it cites what it was not given".to_owned();
-        verdict.ruling = Ruling::Unsupported(vec![crate::verify::Reason { code: "dangling-id", message }]);
+        verdict.ruling = Ruling::Unsupported(vec![Reason { code: "dangling-id", message }]);
     }
     verdict
 }

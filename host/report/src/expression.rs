@@ -98,6 +98,10 @@ impl Expression {
         };
         let values = self.of.iter().map(find).collect::<Result<Vec<&Typed>, String>>()?;
         let [first, rest @ ..] = values.as_slice() else { return Err("it is of nothing".to_owned()) };
+        // "A mean of 473 jobs" is no mean.
+        if rest.is_empty() && self.operation != Operation::Count {
+            return Err("it is of one number alone".to_owned());
+        }
         if self.operation != Operation::Count && rest.iter().any(|value| value.unit != first.unit) {
             return Err("its numbers have different units".to_owned());
         }

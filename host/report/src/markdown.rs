@@ -9,9 +9,12 @@ use crate::draw::figures;
 use crate::expression::Expression;
 use crate::sentence::{Draft, SECTIONS, Section};
 use crate::tables::{self, Table};
+use crate::verify::{CODES, Reason};
 
 /// The heading of what was left out.
 const LEFT_OUT: &str = "Left out";
+/// What a line of it begins with that is about a given text; the lines are made again and compared.
+const GIVEN: &str = "- A given text, ";
 
 /// The report; figures are files beside it.
 pub fn write(report: &Report, corpus: &Corpus) -> String {
@@ -68,27 +71,20 @@ fn left_out(text: &mut String, report: &Report, corpus: &Corpus) {
         return;
     }
     let _ = write!(text, "\n## {LEFT_OUT}\n\n");
+    // Nothing proves what it said, so that does not stand here.
     for deleted in &report.deleted {
-        let _ = writeln!(
-            text,
-            "- {}, {}: {}{}",
-            deleted.section.heading(),
-            codes(deleted),
-            escaped(&deleted.draft.text),
-            comment(&deleted.draft)
-        );
+        let _ = writeln!(text, "- {}: {}", deleted.section.heading(), codes(deleted));
     }
     for given in corpus.left_out() {
-        let _ = writeln!(text, "- A given text, {}", escaped(given));
+        let _ = writeln!(text, "{GIVEN}{}", escaped(given));
     }
 }
 
 /// Why a sentence was left out.
 pub fn codes(deleted: &Deleted) -> String {
-    let mut codes: Vec<&str> = deleted.ruling.reasons().iter().map(|reason| reason.code).collect();
+    let mut codes: Vec<&str> = deleted.reasons.iter().map(|reason| reason.code).collect();
     codes.dedup();
-    // It would stand, and cites what it was not written of.
-    if codes.is_empty() { "not-given".to_owned() } else { codes.join(" ") }
+    codes.join(" ")
 }
 
 fn comment(draft: &Draft) -> String {
@@ -169,8 +165,9 @@ pub struct Parsed {
     /// What stands in it.
     pub sentences: Vec<Line>,
     /// What is said to be left out.
-    pub deleted: Vec<Line>,
-    /// Lines in the sections that are no sentences with what they cite, nor drawn.
+    pub deleted: Vec<Deleted>,
+    /// Lines in the sections that are no sentences with what they cite, nor drawn, and those that are
+    /// left out in words.
     pub strange: Vec<(usize, String)>,
     /// The files it says it rests on.
     pub files: Vec<(String, String)>,
@@ -200,7 +197,11 @@ pub fn read(text: &str) -> Option<Parsed> {
                 None if is_drawn(line) => {}
                 None => parsed.strange.push((at, line.to_owned())),
             },
-            None if heading == LEFT_OUT => parsed.deleted.extend(deleted(at, line)),
+            None if heading == LEFT_OUT => match deleted(line) {
+                Some(deleted) => parsed.deleted.push(deleted),
+                None if line.is_empty() || line.starts_with(GIVEN) => {}
+                None => parsed.strange.push((at, line.to_owned())),
+            },
             None => {}
         }
     }
@@ -234,12 +235,15 @@ fn cited(text: &str, comment: &str) -> Option<Draft> {
     Some(Draft { text: unescaped(text), cites, using })
 }
 
-fn deleted(at: usize, line: &str) -> Option<Line> {
-    let rest = line.strip_prefix("- ")?;
-    let section = SECTIONS.into_iter().find(|section| rest.starts_with(section.heading()))?;
-    let (_, said) = rest.split_once(": ")?;
-    let (text, comment) = said.rsplit_once("<!-- ")?;
-    Some(Line { line: at, section, paragraph: 0, draft: cited(text, &format!("<!-- {comment}"))? })
+/// A section and why, in no other words.
+fn deleted(line: &str) -> Option<Deleted> {
+    let (heading, codes) = line.strip_prefix("- ")?.split_once(": ")?;
+    let section = SECTIONS.into_iter().find(|section| section.heading() == heading)?;
+    let known = |code: &str| CODES.into_iter().find(|known| *known == code);
+    let reason = |code: &str| Some(Reason { code: known(code)?, message: String::new() });
+    let reasons = codes.split(' ').map(reason).collect::<Option<Vec<_>>>()?;
+    let draft = Draft { text: String::new(), cites: Vec::new(), using: Vec::new() };
+    Some(Deleted { section, draft, reasons })
 }
 
 fn file(line: &str) -> Option<(String, String)> {

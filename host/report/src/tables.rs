@@ -72,7 +72,8 @@ pub fn scores(corpus: &Corpus) -> Option<Table> {
 pub fn kept(corpus: &Corpus) -> Option<Table> {
     let individuals = list(corpus.report(), "individuals");
     let first = corpus.report().get("before").map(|before| text(before, "individual")).unwrap_or_default();
-    let kept: Vec<&str> = list(corpus.report(), "timeline").iter().map(|entry| text(entry, "id")).collect();
+    let kept = list(corpus.report(), "timeline").iter().filter(|entry| text(entry, "status") == "applied");
+    let kept: Vec<&str> = kept.map(|entry| text(entry, "id")).collect();
     let mut rows = Vec::new();
     for own in individuals.iter().filter(|own| text(own, "id") == first || kept.contains(&text(own, "id"))) {
         let program = match text(own, "program") {

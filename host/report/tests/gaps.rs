@@ -112,3 +112,33 @@ fn the_name_of_rows_is_nothing_that_is_done() {
         ("The baseline was selected.", &["/scores/0/before/n"], &[], "word-unsupported"),
     ]);
 }
+
+#[test]
+fn what_is_said_without_a_number_is_said_whole_and_the_same_way_around() {
+    let word = "word-unsupported";
+    table(&[
+        ("The run is a search of the kind evolve.", &["/kind"], &[], "supported"),
+        ("The run is kind.", &["/kind"], &[], word),
+        ("i0002 counts at the end.", &["/after"], &[], "supported"),
+        ("i0002 is the end.", &["/after"], &[], word),
+        ("i0002 has the target.", &["/timeline/0/status"], &[], word),
+        ("The candidates of the run were proposed by `built-in`.", &["/proposers"], &[], "supported"),
+        ("The candidates of the run proposed `built-in`.", &["/proposers"], &[], word),
+        ("The experiments of the run kept apart `limits, no-network`.", &["/isolation"], &[], word),
+        ("1 experiment of the run was failed.", &["experiments?failed"], &[], "word-unsupported, wrong-subject"),
+        ("The run.", &["/kind"], &[], "not-a-sentence"),
+        ("The run is i0002.", &["/kind", "/after"], &[], "wrong-subject"),
+    ]);
+}
+
+#[test]
+fn what_comes_of_several_times_names_them_and_is_of_more_than_one() {
+    let both: &[&str] = &["/generations/0/tried", "/generations/1/tried"];
+    let sum: &[&str] = &["sum($0/tried, $1/tried)"];
+    table(&[
+        ("The run tried a sum of 2 candidates in generation 1 and generation 2.", both, sum, "supported"),
+        ("The run tried a sum of 2 candidates in generation 1.", both, sum, "wrong-subject"),
+        ("The run tried a sum of 2 candidates.", both, sum, "wrong-subject"),
+        ("The run used a mean of 473 jobs.", &["/budget/jobs"], &["mean($0/jobs)"], "bad-expression"),
+    ]);
+}

@@ -17,7 +17,8 @@ fn codes(text: &str, corpus: &Corpus) -> Vec<&'static str> {
         let own = figures.iter().find(|figure| format!("{}.svg", figure.name) == name);
         own.map(|figure| figure.svg.clone().into_bytes())
     };
-    let mut codes: Vec<_> = check::check(text, corpus, &figure).problems.iter().map(|problem| problem.code).collect();
+    let mut codes: Vec<_> =
+        check::check(text, corpus, Some(&figure)).problems.iter().map(|problem| problem.code).collect();
     codes.dedup();
     codes
 }
@@ -85,8 +86,10 @@ fn what_code_made_cannot_be_edited() {
     let uncited = edited(&report, "## Discussion\n\n", "## Discussion\n\nIt is great.\n");
     assert_eq!(codes(&uncited, &corpus), ["uncited-sentence", "report-changed"]);
     let figure = |_: &str| Some(b"<svg/>".to_vec());
-    let found: Vec<_> = check::check(&report, &corpus, &figure).problems.iter().map(|one| one.code).collect();
+    let found: Vec<_> = check::check(&report, &corpus, Some(&figure)).problems.iter().map(|one| one.code).collect();
     assert_eq!(found, ["figure-changed", "figure-changed"]);
+    let found: Vec<_> = check::check(&report, &corpus, Some(&|_| None)).problems.iter().map(|one| one.code).collect();
+    assert_eq!(found, ["figure-missing", "figure-missing"]);
 }
 
 #[test]
@@ -119,6 +122,12 @@ fn a_report_is_of_one_run_and_of_the_files_it_had_then() {
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("nothing better came", "something came")).unwrap();
     let found = codes(&report, &run.corpus());
     assert_eq!(found[..2], ["stale-artifact", "unsupported-claim"]);
+    // What failed is proved by the records of all experiments.
+    let run = Run::of(1);
+    let record = run.path.join("experiments/bb22.json");
+    fs::write(&record, fs::read_to_string(&record).unwrap().replace("\"with\":1", "\"with\":0")).unwrap();
+    let found = check::check(&report, &run.corpus(), None).problems;
+    assert!(found[0].code == "stale-artifact" && found[0].message.starts_with("experiments/ was changed"), "{found:?}");
 }
 
 #[test]
@@ -201,8 +210,18 @@ fn whoever_writes_is_asked_again_twice_and_then_left_out_and_listed() {
     assert_eq!(liar.asked.borrow().len(), report.deleted.len() * 3);
     assert_eq!(liar.asked.borrow().iter().max(), Some(&2));
     let text = markdown::write(&report, &corpus);
-    assert!(text.contains("## Left out") && text.contains("word-unsupported: It is great."), "{text}");
+    assert!(text.contains("## Left out\n\n- Abstract: word-unsupported\n"), "{text}");
+    assert!(!text.contains("It is great."), "nothing proves it, so it stands nowhere");
     assert_eq!(codes(&text, &corpus), Vec::<&str>::new());
+    // Nobody can say more there than that.
+    for forged in
+        ["- Abstract: word-unsupported: It is great.", "It is great.", "- Abstract: it-is-great", "- Great: negation"]
+    {
+        let found = codes(&edited(&text, "- Abstract: word-unsupported", forged), &corpus);
+        assert_eq!(found.first(), Some(&"uncited-sentence"), "{forged}: {found:?}");
+    }
+    let forged = edited(&text, "- Abstract: word-unsupported", "- A given text, notes.txt: it is great");
+    assert_eq!(codes(&forged, &corpus), ["report-changed"]);
 
     let learns = Says { first: "It is a breakthrough.", then: "RIGHT", asked: Default::default() };
     let report = write(&corpus, None, Some(&learns)).unwrap();

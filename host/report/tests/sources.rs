@@ -18,7 +18,11 @@ fn each_evidence_names_the_file_that_proves_it_by_its_digest() {
     let run = Run::of(1);
     let corpus = run.corpus();
     for evidence in corpus.evidence() {
-        let bytes = fs::read(run.path.join(&evidence.source)).unwrap();
+        // What is counted of all experiments is proved by all their records.
+        let bytes = match evidence.source.as_str() {
+            "experiments/" => b"aa11 exited with 0\nbb22 exited with 1\n".to_vec(),
+            source => fs::read(run.path.join(source)).unwrap(),
+        };
         assert_eq!(evidence.artifact, Digest::of(&bytes), "{}", evidence.source);
     }
     assert!(
@@ -70,8 +74,26 @@ fn a_mean_that_its_scores_do_not_have_is_refused() {
     let run = Run::of(1);
     let path = run.path.join("report.json");
     let report = fs::read_to_string(&path).unwrap();
-    fs::write(&path, report.replace("\"runs\":[{\"mean\":947195", "\"runs\":[{\"mean\":957195")).unwrap();
-    assert_eq!(run.refused(), "mean-differs");
+    let own = format!(
+        "\"artifacts\":[{{\"digest\":\"{}",
+        Digest::of(b"{\"id\":\"a\",\"score\":0.944}\n{\"id\":\"b\",\"score\":0.95039}\n")
+    );
+    for (from, to) in [
+        ("\"runs\":[{\"mean\":947195", "\"runs\":[{\"mean\":957195"),
+        // What stands on top is no other mean than that of the run, in either direction, on any rows.
+        ("\"after\":{\"mean\":947195", "\"after\":{\"mean\":999999"),
+        ("\"before\":{\"mean\":877620", "\"before\":{\"mean\":777620"),
+        ("\"after\":{\"mean\":942150", "\"after\":{\"mean\":992150"),
+        ("\"after\":{\"mean\":947195,\"n\":2", "\"after\":{\"mean\":947195,\"n\":6700"),
+        ("\"best\":\"i0002\"", "\"best\":\"i0000\""),
+        ("\"stratum\":\"confirm\"", "\"stratum\":\"everything\""),
+        ("\"purpose\":\"confirm\"", "\"purpose\":\"again\""),
+        (&own, "\"artifacts\":[{\"digest\":\""),
+    ] {
+        assert!(report.contains(from), "{from}");
+        fs::write(&path, report.replacen(from, to, 1)).unwrap();
+        assert_eq!(run.refused(), "mean-differs", "{to}");
+    }
     fs::remove_file(&path).unwrap();
     assert_eq!(run.refused(), "unfinished");
     fs::write(&path, "{").unwrap();

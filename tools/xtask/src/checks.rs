@@ -14,7 +14,9 @@ pub fn test(workspace: &Workspace) -> Result<()> {
     components::build_all(workspace)?;
     components::build_tests(workspace)?;
     step(workspace.cargo(["test", "--release", "--workspace", "--doc"]))?;
-    step(workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]))?;
+    let mut tests = workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]);
+    tests.env("PATH", setup::path());
+    step(tests)?;
     // What a store is in a server: a crate and its feature alone, so that nothing else is built again.
     step(workspace.cargo([
         "test",

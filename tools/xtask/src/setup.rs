@@ -1,6 +1,7 @@
 //! Checks the machine for what building needs, installs what rustup can install, and names
 //! the exact command for the rest.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -118,6 +119,17 @@ fn python() -> State {
         Some((text, found)) if found >= PYTHON => State::Present(text),
         _ => State::Missing("sudo apt-get install -y python3".to_owned()),
     }
+}
+
+/// The path of programs, where `python3` is the one that it starts in the end: a shim before it may take
+/// longer than most scripts that tests run.
+pub fn path() -> OsString {
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let said = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let python = said.ok().and_then(|said| String::from_utf8(said.stdout).ok());
+    let folder = python.and_then(|python| Some(Path::new(python.trim()).parent()?.to_owned()));
+    let folder = folder.filter(|folder| folder.join("python3").exists());
+    std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&others))).unwrap_or(others)
 }
 
 fn tool(program: &str, command: &str) -> State {

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -16,8 +17,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one; none, said on stderr with what to do, where there is no Slurm.
-    pub fn start() -> Option<Cluster> {
+    /// The one of this process, as long as a test has it; none, said on stderr with what to do, where
+    /// there is no Slurm.
+    pub fn shared() -> Option<Arc<Cluster>> {
+        static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cluster) = shared.upgrade() {
+            return Some(cluster);
+        }
+        let cluster = Arc::new(Cluster::start()?);
+        *shared = Arc::downgrade(&cluster);
+        Some(cluster)
+    }
+
+    fn start() -> Option<Cluster> {
         let there = |program: &str| {
             let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
                 .any(|at| at.join(program).exists());
@@ -62,11 +75,13 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The names of all jobs that it remembers, with how each is.
-    pub fn jobs(&self) -> Vec<(String, String)> {
+    /// The names of all jobs below a folder that it remembers, with how each is.
+    pub fn jobs(&self, folder: &Path) -> Vec<(String, String)> {
         let text = self.said(&["scontrol", "--oneliner", "show", "job"]);
         let word = |line: &str, key: &str| line.split(' ').find_map(|word| word.strip_prefix(key)).map(str::to_owned);
-        text.lines().filter_map(|line| Some((word(line, "JobName=")?, word(line, "JobState=")?))).collect()
+        let own = |line: &&str| word(line, "WorkDir=").is_some_and(|place| Path::new(&place).starts_with(folder));
+        let jobs = text.lines().filter(own);
+        jobs.filter_map(|line| Some((word(line, "JobName=")?, word(line, "JobState=")?))).collect()
     }
 
     fn daemons(&mut self) -> Result<(), String> {
@@ -112,8 +127,11 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.said(&["scancel", "--me", "--full", "--signal=KILL", "--quiet"]);
         self.said(&["scancel", "--me", "--quiet"]);
-        let busy =
-            || self.jobs().iter().any(|(_, state)| ["RUNNING", "COMPLETING", "PENDING"].contains(&state.as_str()));
+        let busy = || {
+            self.jobs(Path::new("/"))
+                .iter()
+                .any(|(_, state)| ["RUNNING", "COMPLETING", "PENDING"].contains(&state.as_str()))
+        };
         let begun = Instant::now();
         while busy() && begun.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(50));
@@ -163,7 +181,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerParameters=sched_interval=1
+SchedulerParameters=sched_interval=1,batch_sched_delay=0
 SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2

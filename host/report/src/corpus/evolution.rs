@@ -7,7 +7,7 @@ use auto_schema::digest::Digest;
 
 use super::given::told;
 use super::{Making, RUN, codable, counted, integer, list, many, quotable, text, who};
-use crate::artifacts::Unreadable;
+use crate::artifacts::{Unreadable, Whole};
 use crate::evidence::{Category, Origin, Sense, Tag, Typed};
 use crate::exact::Exact;
 use crate::unit::Unit;
@@ -77,6 +77,7 @@ pub fn read(making: &mut Making<'_>) -> Result<(), Unreadable> {
         candidate(making, at, own);
         measured(making, at, own)?;
     }
+    headline(making.whole, &report)?;
     for (at, entry) in list(&report, "timeline").iter().enumerate() {
         let detail = entry.get("detail").map(|detail| list(detail, "checks").to_vec()).unwrap_or_default();
         checks(making, &detail, &format!("/timeline/{at}/detail/checks"), Some(text(entry, "id")));
@@ -186,13 +187,13 @@ fn budget(making: &mut Making<'_>, report: &Value) {
         format!("The run recorded {}.", many(all, "candidate")),
         vec![counted("candidates", all, "candidate")],
     );
-    let generations = i64::try_from(list(report, "generations").len()).unwrap_or(i64::MAX);
-    let value = counted("generations", generations, "generation");
-    making.say_of_run(
-        "/generations",
-        format!("The run went through {}.", many(generations, "generation")),
-        vec![value],
-    );
+    // An A/B test has none: its candidates are tried one after the other.
+    let generations = report.get("generations").and_then(Value::as_list).map(<[Value]>::len);
+    if let Some(generations) = generations.map(|generations| i64::try_from(generations).unwrap_or(i64::MAX)) {
+        let value = counted("generations", generations, "generation");
+        let said = format!("The run went through {}.", many(generations, "generation"));
+        making.say_of_run("/generations", said, vec![value]);
+    }
     let mut by = BTreeMap::<&str, i64>::from(STATUSES.map(|status| (status, 0)));
     for own in tried {
         *by.entry(text(own, "status")).or_default() += 1;
@@ -279,22 +280,75 @@ fn candidate(making: &mut Making<'_>, at: usize, own: &Value) {
     }
 }
 
-/// The mean of each run of a candidate is computed again from the scores that the run left.
-fn measured(making: &mut Making<'_>, at: usize, own: &Value) -> Result<(), Unreadable> {
-    for (run, measured) in list(own, "runs").iter().enumerate() {
-        for left in list(measured, "artifacts") {
-            let Some(digest) = Digest::parse(text(left, "digest")) else { continue };
-            let bytes = making.artifacts.blob(digest)?;
-            let (mean, n) = (integer(measured, "mean"), integer(measured, "n"));
-            let (Some(mean), Some(n), "scores.jsonl") = (mean, n, text(left, "path")) else { continue };
-            let place = format!("/individuals/{at}/runs/{run}");
-            if !is_mean(&bytes, mean, n) {
+/// The means before and after are those of the candidates' own runs, which are computed again. An A/B
+/// test counts, and has no runs with means.
+fn headline(whole: &Whole, report: &Value) -> Result<(), Unreadable> {
+    let settings = whole.record.get("settings");
+    if whole.kind != "evolve" || settings.is_some_and(|settings| settings.get("ab").is_some()) {
+        return Ok(());
+    }
+    let first = report.get("before").map(|before| text(before, "individual")).unwrap_or_default();
+    let measured = |id: &str, purpose: &str| {
+        let own = list(report, "individuals").iter().find(|own| text(own, "id") == id)?;
+        let run = list(own, "runs").iter().find(|run| text(run, "purpose") == purpose)?;
+        Some((integer(run, "mean")?, integer(run, "n")?))
+    };
+    for (at, score) in list(report, "scores").iter().enumerate() {
+        let purpose = match text(score, "stratum") {
+            "select" => "whole",
+            "confirm" => "confirm",
+            other => {
                 let why = format!(
-                    "report.json {place} says a mean of {} over {n} scores, and the scores that the run left ({digest}) do not",
-                    Exact::micros(mean)
+                    "report.json /scores/{at} is of {}, which nothing was measured on",
+                    auto_schema::shown(other)
                 );
                 return Err(Unreadable::new("mean-differs", why));
             }
+        };
+        for (side, id) in [("before", first), ("after", text(report, "best"))] {
+            let Some(told) = score.get(side).filter(|told| told.get("mean").is_some()) else { continue };
+            let told = integer(told, "mean").zip(integer(told, "n"));
+            let of_run = measured(id, purpose);
+            if told.is_none() || told != of_run {
+                let shown = |side: Option<(i64, i64)>| {
+                    side.map_or_else(
+                        || "no mean".to_owned(),
+                        |(mean, n)| format!("{} over {n} rows", Exact::micros(mean)),
+                    )
+                };
+                let why = format!(
+                    "report.json /scores/{at}/{side} says {}, and the run of {} ({purpose}) has {}",
+                    shown(told),
+                    auto_schema::shown(id),
+                    shown(of_run)
+                );
+                return Err(Unreadable::new("mean-differs", why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The mean of each run of a candidate is computed again from the scores that the run left.
+fn measured(making: &mut Making<'_>, at: usize, own: &Value) -> Result<(), Unreadable> {
+    let scored = making.whole.record.get("settings").is_some_and(|settings| settings.get("scorer").is_some());
+    for (run, measured) in list(own, "runs").iter().enumerate() {
+        let mut scores = None;
+        for left in list(measured, "artifacts") {
+            let Some(digest) = Digest::parse(text(left, "digest")) else { continue };
+            let bytes = making.artifacts.blob(digest)?;
+            if text(left, "path") == "scores.jsonl" {
+                scores = Some(bytes);
+            }
+        }
+        let Some((mean, n)) = integer(measured, "mean").zip(integer(measured, "n")) else { continue };
+        let right = scores.as_deref().map_or(!scored, |scores| is_mean(scores, mean, n));
+        if !right {
+            let why = format!(
+                "report.json /individuals/{at}/runs/{run} says a mean of {} over {n} scores, and what the run left does not",
+                Exact::micros(mean)
+            );
+            return Err(Unreadable::new("mean-differs", why));
         }
     }
     Ok(())

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use auto_json::Value;
 use auto_schema::digest::Digest;
 
-use super::{Making, codable, counted, integer, many, quotable, text, who};
+use super::{Making, RUN, codable, counted, integer, many, quotable, text, who};
 use crate::artifacts::{Unreadable, blob_name};
 use crate::evidence::Category;
 
+/// What all records of experiments together are called; its digest is that of what each ended as, a line each.
+pub const RECORDS: &str = "experiments/";
 /// The most lines of logs that are told of a run.
 const MOST_LINES: usize = 200;
 /// And of one experiment.
@@ -17,6 +19,8 @@ const MOST_OF_ONE: usize = 5;
 pub fn read(making: &mut Making<'_>) -> Result<(), Unreadable> {
     let mut by = BTreeMap::<String, i64>::new();
     let mut lines = 0;
+    // What is counted is proved by all records together, and not by how long each took.
+    let mut all = String::new();
     for name in making.artifacts.names("experiments") {
         let Some(key) = name.strip_suffix(".json") else { continue };
         let (_, record) = making.artifacts.json(&format!("experiments/{name}"))?;
@@ -30,6 +34,7 @@ pub fn read(making: &mut Making<'_>) -> Result<(), Unreadable> {
             ("exited", Some(with)) => format!("exited with {with}"),
             (ending, _) => ending.to_owned(),
         };
+        all.push_str(&format!("{key} {ending}\n"));
         *by.entry(ending).or_default() += 1;
         for stream in ["stdout", "stderr"] {
             if lines < MOST_LINES {
@@ -37,18 +42,15 @@ pub fn read(making: &mut Making<'_>) -> Result<(), Unreadable> {
             }
         }
     }
-    let all: i64 = by.values().sum();
-    if all == 0 {
+    if by.is_empty() {
         return Ok(());
     }
+    let origin = making.origin(RECORDS, Digest::of(all.as_bytes()), false);
     let ended = |making: &mut Making<'_>, ending: &str, number: i64| {
         let Some(code) = codable(ending) else { return };
         let said = format!("{} of the run ended as `{code}`.", many(number, "experiment"));
-        making.say_of_run(
-            &format!("experiments?ending={ending}"),
-            said,
-            vec![counted("experiments", number, "experiment")],
-        );
+        let value = counted("experiments", number, "experiment");
+        making.say(&origin, &format!("experiments?ending={ending}"), said, &[who(RUN)], vec![value]);
     };
     for (ending, number) in &by {
         ended(making, ending, *number);
@@ -56,7 +58,8 @@ pub fn read(making: &mut Making<'_>) -> Result<(), Unreadable> {
     // What failed is told even where nothing did.
     let failed: i64 = by.iter().filter(|(ending, _)| *ending != "exited with 0").map(|(_, number)| number).sum();
     let said = format!("{} of the run failed.", many(failed, "experiment"));
-    making.say_of_run("experiments?failed", said, vec![counted("failed", failed, "experiment")]);
+    let value = counted("failed", failed, "experiment");
+    making.say(&origin, "experiments?failed", said, &[who(RUN)], vec![value]);
     Ok(())
 }
 

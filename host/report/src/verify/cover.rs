@@ -60,6 +60,10 @@ pub fn check(reading: &Reading<'_>, cited: &[&Evidence], given: &Given<'_>, find
             report(misses, findings);
         }
     }
+    let tells = (0..reading.segments.len()).any(|at| Part::of(reading, at).tells);
+    if findings.reasons.is_empty() && !tells && given.bound.is_empty() && given.compared.is_empty() && !given.computed {
+        findings.refuse("not-a-sentence", "it names something, and says nothing of it");
+    }
 }
 
 /// Whether an evidence says a part; an error says what it does not.
@@ -70,6 +74,7 @@ pub fn says(reading: &Reading<'_>, segment: usize, evidence: &Evidence) -> Resul
         Miss::Lacks(word) => format!("what is cited of the number says {word:?}, which this part lacks"),
         Miss::Subject(name) => format!("the number is not cited of {name}"),
         Miss::Word(word) => format!("what is cited of the number has no word {word:?}"),
+        Miss::Voice(word) => format!("what is cited of the number says {word:?} the other way around"),
         Miss::Negation => "what is cited of the number differs in a negation".to_owned(),
         Miss::Number(text) => format!("its number is left out: \"{text}\""),
     })
@@ -80,6 +85,7 @@ pub fn lacks(reading: &Reading<'_>, evidence: &Evidence) -> Option<String> {
     let parts: Vec<Part> = (0..reading.segments.len()).map(|at| Part::of(reading, at)).collect();
     let all = Part {
         words: parts.iter().flat_map(|part| part.words.iter().cloned()).collect(),
+        done: BTreeSet::new(),
         code: parts.iter().flat_map(|part| part.code.iter().cloned()).collect(),
         negated: false,
         tells: true,
@@ -126,6 +132,8 @@ enum Miss {
     Subject(String),
     Word(String),
     Lacks(String),
+    /// A word of what does something, where the evidence has it of what it is done to, or the other way.
+    Voice(String),
     Negation,
     Number(String),
 }
@@ -146,6 +154,10 @@ fn report(misses: Vec<Miss>, findings: &mut Findings) {
                 format!("it lacks {word:?}, without which the evidence says something else"),
             );
         }
+        Some(Miss::Voice(word)) => {
+            let why = format!("what it cites says {word:?} the other way around: of what does it, or it is done to");
+            findings.refuse("word-unsupported", why);
+        }
         Some(Miss::Number(text)) => {
             let why = format!("what it cites is a number, and is nothing without it: give the number of \"{text}\"");
             findings.refuse("number-left-out", why);
@@ -160,6 +172,8 @@ fn report(misses: Vec<Miss>, findings: &mut Findings) {
 /// What a part says beside numbers and names.
 struct Part {
     words: BTreeSet<String>,
+    /// The stems of those that something is done to: "was proposed" is not "proposed".
+    done: BTreeSet<String>,
     code: Vec<String>,
     negated: bool,
     /// Whether it says anything, and does not only name something.
@@ -169,7 +183,8 @@ struct Part {
 impl Part {
     fn of(reading: &Reading<'_>, segment: usize) -> Part {
         let range = reading.segments[segment].clone();
-        let mut part = Part { words: BTreeSet::new(), code: Vec::new(), negated: false, tells: false };
+        let (words, done) = (BTreeSet::new(), passive(reading, &range));
+        let mut part = Part { words, done, code: Vec::new(), negated: false, tells: false };
         for at in range.clone() {
             match &reading.tokens[at] {
                 Token::Code(code) => part.code.push(code.clone()),
@@ -223,7 +238,8 @@ impl Part {
         if self.code.len() > 1 && !said.is_verbatim(reading, segment) {
             return Err(Miss::Word(format!("`{}` in these words", self.code.join("`, `"))));
         }
-        if !self.code.is_empty() {
+        // What has no number and no code is said whole: half of its words may say something else.
+        if !self.code.is_empty() || (!self.words.is_empty() && evidence.values.is_empty()) {
             self.says_all(&said)?;
         }
         for code in &self.code {
@@ -236,12 +252,31 @@ impl Part {
                 return Err(Miss::Word(word.clone()));
             }
         }
+        for word in &self.words {
+            if self.done.contains(stem(word)) != said.done.contains(stem(word)) {
+                return Err(Miss::Voice(word.clone()));
+            }
+        }
         let says = !self.words.is_empty() || self.negated;
         if says && said.negated != self.negated {
             return Err(Miss::Negation);
         }
         Ok(())
     }
+}
+
+/// The stems of the words behind a form of "be", but for a negation between them.
+fn passive(reading: &Reading<'_>, range: &Range<usize>) -> BTreeSet<String> {
+    let is = |at: usize| {
+        reading.word(at).is_some_and(|word| ["is", "are", "was", "were", "be", "been"].contains(&word.as_str()))
+    };
+    let not = |at: usize| reading.word(at).is_some_and(|word| lexicon::is_negation(&word));
+    let behind = |at: usize| {
+        let before = at.checked_sub(1).filter(|at| !not(*at)).or_else(|| at.checked_sub(2));
+        before.is_some_and(|before| range.contains(&before) && is(before))
+    };
+    let done = range.clone().filter(|at| behind(*at)).filter_map(|at| reading.word(at));
+    done.map(|word| stem(&word).to_owned()).collect()
 }
 
 /// Whether a word is checked by other rules, or says nothing.
@@ -282,6 +317,7 @@ struct Said {
     stems: BTreeSet<String>,
     /// Those that are no names, and say something.
     own: BTreeSet<String>,
+    done: BTreeSet<String>,
     code: BTreeSet<String>,
     negated: bool,
     tokens: Vec<Token>,
@@ -310,7 +346,8 @@ impl Said {
             .filter(|(at, word)| !lexicon::is_negation(word) && !is_checked_elsewhere(&theirs, &whole, *at, word))
             .map(|(_, word)| stem(&word).to_owned())
             .collect();
-        Said { stems, own, code, negated, tokens: theirs.tokens }
+        let done = passive(&theirs, &whole);
+        Said { stems, own, done, code, negated, tokens: theirs.tokens }
     }
 
     /// Whether the part says it in the same words, in their order.

@@ -30,6 +30,31 @@ const LONGEST: usize = 600;
 /// The most evidence that a sentence may cite.
 const MOST_CITED: usize = 8;
 
+/// Why sentences do not stand, all of it.
+pub const CODES: [&str; 21] = [
+    "no-evidence",
+    "dangling-id",
+    "strange-text",
+    "not-a-sentence",
+    "literature-not-quoted",
+    "not-quoted",
+    "causal-claim",
+    "number-words",
+    "vague-number",
+    "number-unsupported",
+    "number-left-out",
+    "too-few-digits",
+    "too-many-digits",
+    "wrong-unit",
+    "wrong-subject",
+    "wrong-direction",
+    "comparison-without-evidence",
+    "not-significant",
+    "word-unsupported",
+    "negation",
+    "bad-expression",
+];
+
 /// Why a sentence does not stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {

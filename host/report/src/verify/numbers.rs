@@ -351,7 +351,10 @@ fn belongs(reading: &Reading<'_>, seen: &Seen, value: &Typed) -> Result<(), Miss
         let (of, own) = (value.tagged(category), reading.own(segment, category));
         let about = reading.about(segment, category);
         let wrong = |of: &BTreeSet<&str>, about: &BTreeSet<&str>| {
-            let list = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join(", ");
+            let list = |names: &BTreeSet<&str>| match names.is_empty() {
+                true => "nothing of the kind".to_owned(),
+                false => names.iter().copied().collect::<Vec<_>>().join(", "),
+            };
             Miss::Subject(format!("{} belongs to {}, and this part is about {}", seen.lexeme, list(of), list(about)))
         };
         if !own.is_subset(&of) {
@@ -380,8 +383,16 @@ fn belongs_derived(reading: &Reading<'_>, value: &Typed, derived: &Derived) -> R
             return Err(Miss::Subject(why));
         }
     }
-    if !reading.named(Category::When).is_subset(&value.tagged(Category::When)) {
-        return Err(Miss::Subject(format!("{} is of another time", value.name)));
+    // What comes of several times is said of all of them.
+    let (times, named) = (value.tagged(Category::When), reading.named(Category::When));
+    let several = derived.operands.iter().any(|tags| crate::evidence::tagged(tags, Category::When) != times);
+    if !named.is_subset(&times) || (several && named != times) {
+        let times: Vec<&str> = times.into_iter().collect();
+        return Err(Miss::Subject(format!(
+            "{} is of {}, and the sentence names another time",
+            value.name,
+            times.join(", ")
+        )));
     }
     let ordered = matches!(derived.operation, Operation::Difference | Operation::Ratio | Operation::PercentChange);
     let [first, second] = derived.operands.as_slice() else { return Ok(()) };

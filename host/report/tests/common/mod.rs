@@ -28,7 +28,8 @@ impl Run {
         let folder = tempfile::tempdir().unwrap();
         let list = format!(r#"[{{"digest":"{}","executable":false,"path":"pack.py"}}]"#, Digest::of(PROGRAM));
         let files = Digest::of(list.as_bytes());
-        let settings = format!(r#"{{"offspring":8,"seed":{seed},"stages":[{{"below":0.02}}]}}"#);
+        let settings =
+            format!(r#"{{"offspring":8,"scorer":{{"seconds":60}},"seed":{seed},"stages":[{{"below":0.02}}]}}"#);
         let given = format!(
             r#"{{"form":1,"host":{{}},"inputs":{{"files":"{files}"}},"kind":"evolve","label":"","settings":{settings}}}"#
         );
@@ -42,8 +43,13 @@ impl Run {
         let after = blob(&path, format!("after {seed}").as_bytes());
         let low = blob(&path, b"{\"id\":\"a\",\"score\":0.87762}\n{\"id\":\"b\",\"score\":0.87762}\n");
         let high = blob(&path, b"{\"id\":\"a\",\"score\":0.944}\n{\"id\":\"b\",\"score\":0.95039}\n");
+        let scores =
+            |score: &str| ["a", "b", "c"].map(|id| format!("{{\"id\":\"{id}\",\"score\":{score}}}\n")).concat();
+        let confirm = [("LESS", "0.870877"), ("MORE", "0.94215")];
+        let confirm = confirm.map(|(name, score)| (name, blob(&path, scores(score).as_bytes())));
         let filled = [("RUN", &id), ("BEFORE", &before), ("AFTER", &after), ("LOW", &low), ("HIGH", &high)];
-        let report = filled.iter().fold(REPORT.to_owned(), |text, (name, with)| text.replace(name, with));
+        let filled = filled.into_iter().chain(confirm.iter().map(|(name, digest)| (*name, digest)));
+        let report = filled.fold(REPORT.to_owned(), |text, (name, with)| text.replace(name, with));
         fs::write(path.join("report.json"), report).unwrap();
         let log = blob(&path, b"cannot divide by nothing\n");
         let empty = blob(&path, b"");
@@ -136,9 +142,11 @@ const REPORT: &str = r#"{"kind":"evolve","run":"RUN","status":"complete","stop":
 "individuals":[
  {"id":"i0000","bytes":30,"generation":0,"status":"valid","operator":"baseline","idea":"baseline","parents":[],
   "program":"f(a)","reason":"","score_micros":877619,"low_micros":871726,"high_micros":883512,
-  "runs":[{"mean":877620,"n":2,"artifacts":[{"digest":"LOW","path":"scores.jsonl"}]}]},
+  "runs":[{"mean":877620,"n":2,"artifacts":[{"digest":"LOW","path":"scores.jsonl"}],"purpose":"whole"},
+   {"mean":870877,"n":3,"artifacts":[{"digest":"LESS","path":"scores.jsonl"}],"purpose":"confirm"}]},
  {"id":"i0001","bytes":31,"generation":1,"status":"dropped","operator":"mutation","idea":"functional",
   "parents":["i0000"],"program":"g(a)","reason":"too low","runs":[]},
  {"id":"i0002","bytes":19,"generation":2,"status":"valid","operator":"simplify","idea":"structural",
   "parents":["i0001"],"program":"h(a)","reason":"","score_micros":947194,"low_micros":943804,"high_micros":950584,
-  "runs":[{"mean":947195,"n":2,"artifacts":[{"digest":"HIGH","path":"scores.jsonl"}]}]}]}"#;
+  "runs":[{"mean":947195,"n":2,"artifacts":[{"digest":"HIGH","path":"scores.jsonl"}],"purpose":"whole"},
+   {"mean":942150,"n":3,"artifacts":[{"digest":"MORE","path":"scores.jsonl"}],"purpose":"confirm"}]}]}"#;

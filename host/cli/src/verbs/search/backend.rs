@@ -83,6 +83,7 @@ impl Table<'_> {
         Patience {
             poll: seconds("poll_seconds"),
             queue: seconds("queue_seconds"),
+            grace: Patience::GRACE,
             settle: seconds("settle_seconds"),
             unreachable: seconds("answer_seconds"),
         }

@@ -83,7 +83,7 @@ impl Opts {
         let report = auto_report::write(corpus, vectors, writer)?;
         let text = markdown::write(&report, corpus);
         // The gate: what was written is held against the run as anybody's would be.
-        let gate = check::check(&text, corpus, &|_| None);
+        let gate = check::check(&text, corpus, None);
         if let Some(failure) = refused(&gate) {
             return Err(failure);
         }
@@ -198,7 +198,7 @@ fn claims(report: &Report) -> Value {
         Value::from(record)
     });
     let deleted = report.deleted.iter().map(|deleted| {
-        let reasons = deleted.ruling.reasons().iter();
+        let reasons = deleted.reasons.iter();
         let reasons = reasons.map(|reason| format!("{} [{}]", reason.message, reason.code)).collect::<Vec<_>>();
         Value::from(draft(&deleted.draft).with("section", deleted.section.heading()).with("reasons", texts(&reasons)))
     });
@@ -240,7 +240,8 @@ fn checked(path: &Path, corpus: &Corpus) -> Result<Reply, Failure> {
         return Err(Failure::new(Exit::Refused, "not-a-report", message));
     };
     let beside = auto_files::folder_of(path);
-    let checked = check::check(&text, corpus, &|name| files::read_regular(&beside.join(name)).ok());
+    let figure = |name: &str| files::read_regular(&beside.join(name)).ok();
+    let checked = check::check(&text, corpus, Some(&figure));
     match refused(&checked) {
         Some(failure) => Err(failure.at(shown_path(path))),
         None => {
