@@ -33,7 +33,7 @@ fn shout() -> Tool {
     let lines = recorded.lines().enumerate().map(|(turn, line)| {
         let Ok(Value::Record(mut fields)) = Value::parse(line) else { panic!("{line}") };
         if let Some(text) = fields.get("input").and_then(|input| input.get("text")).and_then(Value::as_text) {
-            let whole = Value::parse(&request(turn, text)).unwrap();
+            let whole = Value::parse(request(turn, text)).unwrap();
             fields.set("input", whole);
         }
         format!("{}\n", Value::from(fields))
