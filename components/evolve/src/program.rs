@@ -407,7 +407,7 @@ mod tests {
             output: "record{kind: text, tags: list<text>}".parse().unwrap(),
             most: 40,
         };
-        let base = interface.read("{kind: before(lower($.line), \"ab cd\"), tags: take($.tags, 2)}").unwrap();
+        let base = interface.read(r#"{"kind": before(lower($.line), "ab cd"), "tags": take($.tags, 2)}"#).unwrap();
         let mut random = Random::of(7, "texts and lists");
         let made: Vec<String> = (0..400)
             .filter_map(|round| interface.change(&base, round % 2 == 0, &mut random))
@@ -416,7 +416,7 @@ mod tests {
         for part in ["\"ab\"", "\"b cd\"", "after(lower", "upper($.line)", "drop($.tags", "reverse(", "concat("] {
             assert!(made.iter().any(|made| made.contains(part)), "{part}: {made:?}");
         }
-        let literal = interface.read("{kind: $.line, tags: [\"x\", \"y\", \"z\"]}").unwrap();
+        let literal = interface.read(r#"{"kind": $.line, "tags": ["x", "y", "z"]}"#).unwrap();
         let made: Vec<String> = (0..200)
             .filter_map(|_| interface.change(&literal, false, &mut random))
             .map(|made| made.to_string().replace(' ', ""))

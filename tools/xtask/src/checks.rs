@@ -14,19 +14,14 @@ pub fn test(workspace: &Workspace) -> Result<()> {
     components::build_all(workspace)?;
     components::build_tests(workspace)?;
     step(workspace.cargo(["test", "--release", "--workspace", "--doc"]))?;
-    let mut tests = workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]);
-    tests.env("PATH", setup::path());
-    step(tests)?;
     // What a store is in a server: a crate and its feature alone, so that nothing else is built again.
-    step(workspace.cargo([
-        "test",
-        "--release",
-        "--workspace",
-        "--features",
-        "auto-store/postgres",
-        "--test",
-        "postgres",
-    ]))
+    let feature = ["--features", "auto-store/postgres", "--test", "postgres"];
+    step(workspace.cargo(["test", "--release", "--workspace"].into_iter().chain(feature)))?;
+    let mut tests = workspace.cargo(["test", "--release", "--workspace", "--lib", "--bins", "--tests"]);
+    step({
+        tests.env("PATH", setup::path());
+        tests
+    })
 }
 
 /// The same, and what is left out there because it fetches or takes minutes.
