@@ -274,6 +274,7 @@ fn the_commands_of_the_page_run() {
     ] {
         std::fs::copy(&from, tool.path(to)).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
     }
+    assert_eq!(tool.json(&["registry", "keygen", "--out", "ours.pem", "--no-trust"]).0, Some(0));
     let page = read(&root().join("docs/writing-a-pass.md"));
     let commands: Vec<String> =
         commands(&page).into_iter().filter(|command| command.starts_with("auto-host ")).collect();
