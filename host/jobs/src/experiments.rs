@@ -108,7 +108,10 @@ impl Experiments {
     fn plan<'e>(&self, experiments: &'e [Experiment]) -> Vec<Work<'e>> {
         let keys: Vec<Digest> = experiments.iter().map(Experiment::key).collect();
         let mut started = self.started();
-        let dear = self.most.filter(|most| self.cost().micro_usd >= *most);
+        let (cost, most) = (self.cost(), self.most);
+        let dear = most.filter(|most| cost.micro_usd >= *most);
+        // What cannot be read may be any amount.
+        let unknown = most.is_some() && cost.unreadable > 0;
         let mut work = Vec::with_capacity(keys.len());
         for (at, (experiment, key)) in experiments.iter().zip(&keys).enumerate() {
             work.push(match (self.kept(experiment, *key), keys[..at].iter().position(|earlier| earlier == key)) {
@@ -123,6 +126,14 @@ impl Experiments {
                 (None, None) if experiment.costs && dear.is_some() => {
                     let message = format!("the run's commands may cost {} micro-USD, and have", dear.unwrap_or(0));
                     Work::Known(Err(Fault::new("experiment-budget", message)))
+                }
+                (None, None) if experiment.costs && unknown => {
+                    let message = format!(
+                        "{} of the run's commands left a spent.json in which there is no {{\"micro_usd\": NUMBER}}, so \
+                         nobody knows whether they stay under the cap; have them write whole micro-USD, or take the cap away",
+                        cost.unreadable
+                    );
+                    Work::Known(Err(Fault::new("unreadable-cost", message)))
                 }
                 (None, None) => {
                     started += 1;

@@ -319,6 +319,24 @@ fn what_commands_say_they_cost_is_added_up_once_and_ends_what_costs() {
     assert!(again.run("process", &first).unwrap().iter().all(Result::is_ok));
     assert_eq!(again.cost(), cost, "as it was recorded");
 
+    // What cannot be read may be any amount, so under a cap nothing that costs comes after it.
+    for (number, wrong) in
+        ["{\\\"micro_usd\\\":1.5}", "{\\\"micro_usd\\\":\\\"9\\\"}", "{\\\"micro_usd\\\":-5}"].iter().enumerate()
+    {
+        let bench = Bench::new();
+        let capped = experiments(&bench).up_to(1_000);
+        let unreadable = costing(&format!("echo \"{wrong}\" > spent.json # {number}"));
+        assert!(capped.run("process", &[unreadable]).unwrap().remove(0).is_ok(), "{wrong}");
+        assert_eq!(
+            capped.run("process", &[told(1)]).unwrap().remove(0).unwrap_err().code,
+            "unreadable-cost",
+            "{wrong}"
+        );
+        assert!(capped.run("process", &[shell("echo free")]).unwrap().remove(0).is_ok());
+    }
+
+    let bench = Bench::new();
+    assert!(experiments(&bench).run("process", &[told(70)]).unwrap().remove(0).is_ok());
     let within = |most: u64, one: Experiment| experiments(&bench).up_to(most).run("process", &[one]).unwrap().remove(0);
     assert!(within(71, told(30)).is_ok());
     assert_eq!(within(100, told(31)).unwrap_err().code, "experiment-budget");

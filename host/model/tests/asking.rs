@@ -11,6 +11,7 @@ use auto_model::ledger::Totals;
 use auto_model::{
     Client, Environment, Ledger, MicroUsd, Mode, ModelError, ModelId, Options, Prices, Reply, Request, Times,
 };
+use base64::Engine as _;
 use server::{Act, Server, json, said};
 use tempfile::TempDir;
 
@@ -171,6 +172,8 @@ fn faults() -> Vec<(&'static str, Act, &'static str, bool, usize)> {
     let again = |status| Act::Reply(status, vec![header("Retry-After", "0")], "{}".to_owned());
     let elsewhere = Act::Reply(307, vec![header("Location", "http://127.0.0.1:1/")], String::new());
     let good = r#"{"choices":[{"message":{"content":"yes"}}]}"#;
+    let escaped: String = KEY.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
+    let coded = base64::engine::general_purpose::STANDARD.encode(format!("the key is {KEY}."));
     vec![
         ("hang", Act::Hang(Duration::from_secs(9)), "model-timeout", true, 1),
         ("close", Act::Close, "model-interrupted", true, 1),
@@ -193,6 +196,22 @@ fn faults() -> Vec<(&'static str, Act, &'static str, bool, usize)> {
         ("503", json(503, "{}"), "model-failed", true, 1),
         ("500", again(500), "model-failed", true, 1),
         ("echo", json(200, &good.replace("yes", KEY)), "key-echoed", true, 1),
+        ("echo, escaped", json(200, &good.replace("yes", &escaped)), "key-echoed", true, 1),
+        (
+            "echo, one letter escaped",
+            json(400, &format!(r#"{{"error":"\u0073{}"}}"#, &KEY[1..])),
+            "key-echoed",
+            true,
+            1,
+        ),
+        (
+            "echo in JSON in a text",
+            json(400, &format!(r#"{{"error":"{{\"key\":\"{KEY}\"}}"}}"#)),
+            "key-echoed",
+            true,
+            1,
+        ),
+        ("echo in base64", json(400, &format!(r#"{{"error":"x{coded}"}}"#)), "key-echoed", true, 1),
         ("echo in an error", json(500, &format!(r#"{{"error":"{KEY}"}}"#)), "key-echoed", true, 1),
     ]
 }
